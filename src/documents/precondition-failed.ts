@@ -1,0 +1,28 @@
+import { OnceKvError } from "../base/errors.js";
+import type { Condition, Document } from "./contract.js";
+
+/** One condition that did not hold. */
+export interface ConditionFailure {
+  /** Which operation of the batch; 0 for a single write. */
+  readonly index: number;
+  readonly shape: string;
+  readonly id: string;
+  readonly expected: Condition;
+  /** What is there instead, so that the loser needs no second read; null: nothing. */
+  readonly current: Document | null;
+  /** True when `current` is null only because it may not be shown or would be too large. */
+  readonly current_omitted?: true;
+}
+
+/** A write whose condition did not hold; nothing was written. `status` is 412. */
+export class PreconditionFailedError extends OnceKvError {
+  readonly failures: readonly ConditionFailure[];
+
+  constructor(failures: readonly ConditionFailure[]) {
+    const first = failures[0];
+    const where = first === undefined ? "" : ` for ${first.shape}/${JSON.stringify(first.id)}`;
+    const more = failures.length > 1 ? ` and ${failures.length - 1} more` : "";
+    super("precondition_failed", `the condition does not hold${where}${more}`);
+    this.failures = failures;
+  }
+}
