@@ -41,6 +41,7 @@ export const errorTable = Object.freeze({
   },
   claim_lost: { status: 409, retryable: false, title: "The claim is no longer held" },
   tool_call_failed: { status: 424, retryable: false, title: "The call has failed" },
+  record_malformed: { status: 500, retryable: false, title: "The stored document is not the record of a tool call" },
 } satisfies Record<string, { status: number; retryable: boolean; title: string }>);
 
 /** A stable name of a fault; `errorTable` lists them all. */

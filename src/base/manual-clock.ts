@@ -27,6 +27,12 @@ export class ManualClock implements Clock {
   setTimer(delayMs: number, callback: () => void): () => void {
     const timer: Timer = { dueAt: this.#monotonic + Math.max(0, delayMs), callback };
     this.#timers.add(timer);
+    // What is due already needs no move of the clock, but like a system timer it never fires within this call.
+    if (delayMs <= 0) {
+      queueMicrotask(() => {
+        if (this.#timers.delete(timer)) callback();
+      });
+    }
     return () => {
       this.#timers.delete(timer);
     };

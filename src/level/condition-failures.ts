@@ -1,0 +1,48 @@
+import { OnceKvError } from "../base/errors.js";
+import type { Limits } from "../base/limits.js";
+import { conditionHolds } from "../documents/condition.js";
+import type { Document, Fields } from "../documents/contract.js";
+import { type ConditionFailure, PreconditionFailedError } from "../documents/precondition-failed.js";
+import { fieldsBytes, fieldsOf, type StoredDocument, toDocument } from "./document-codec.js";
+import type { Found, PreparedWrite } from "./prepared-write.js";
+
+/** The error of a write that may not happen; undefined when every condition holds. */
+export function judgeConditions(
+  prepared: readonly PreparedWrite[],
+  found: readonly Found[],
+  now: number,
+  limits: Limits,
+): OnceKvError | undefined {
+  let failures: ConditionFailure[] | undefined;
+  let missing: OnceKvError | undefined;
+  let currentBytes = 0;
+  for (const [index, { write, path }] of prepared.entries()) {
+    const live = found[index]?.live;
+    const { condition, shape, id } = write;
+    if (condition !== undefined && !conditionHolds(condition, live === undefined ? undefined : lazily(live))) {
+      currentBytes += live === undefined ? 0 : fieldsBytes(live);
+      const omitted = currentBytes > limits.currentBytesMax;
+      const current: Document | null = live === undefined || omitted ? null : toDocument(shape, id, live, now);
+      failures ??= [];
+      const failure = { index, shape, id, expected: condition, current };
+      failures.push(omitted && live !== undefined ? { ...failure, current_omitted: true } : failure);
+    } else if (write.kind === "patch" && live === undefined) {
+      missing ??= new OnceKvError(
+        "not_found",
+        `there is no document ${shape}/${JSON.stringify(id)} to patch`,
+        path === "" ? {} : { path: path.slice(0, -1) },
+      );
+    }
+  }
+  return failures === undefined ? missing : new PreconditionFailedError(failures);
+}
+
+/** A document whose fields are decoded only when a condition asks for them. */
+function lazily(document: StoredDocument): { readonly revision: number; readonly fields: Fields } {
+  return {
+    revision: document.revision,
+    get fields() {
+      return fieldsOf(document);
+    },
+  };
+}

@@ -1,0 +1,344 @@
+import { AnchoredClock, type Clock, systemClock } from "../base/clock.js";
+import { StoreClosedError } from "../base/errors.js";
+import { defaultLimits, type Limits } from "../base/limits.js";
+import type {
+  AnyShapes,
+  BatchOperation,
+  BatchResult,
+  Commit,
+  DeleteOperation,
+  Document,
+  DocumentKey,
+  DocumentStore,
+  ListOptions,
+  ListPage,
+  PatchOperation,
+  PutOperation,
+  ShapeName,
+  WaitOptions,
+  WaitResult,
+  WatchOptions,
+  WriteIdentity,
+  WriteResult,
+} from "../documents/contract.js";
+import { checkId, checkShape } from "../documents/names.js";
+import { type CheckedWrite, checkBatch, checkDelete, checkPatch, checkPut, writeIdOf } from "../documents/requests.js";
+import { checkKeys, checkList, checkScan, checkWait, checkWatch } from "../documents/requests-read.js";
+import { type BackupSummary, backup } from "./backup.js";
+import { ClockMark } from "./clock-mark.js";
+import { type DeclaredShapes, ShapeRules } from "./declared-shapes.js";
+import { GroupCommit } from "./group-commit.js";
+import { History, type HistoryOptions } from "./history.js";
+import type { Level } from "./level.js";
+import { Reader } from "./reader.js";
+import { markClean, recover } from "./recover.js";
+import { Sweeper } from "./sweeper.js";
+import { type VerifyReport, verify } from "./verify.js";
+import { Waiting } from "./waiting.js";
+import { WatchHub } from "./watch-hub.js";
+import { WriteIds } from "./write-ids.js";
+import { WritePath } from "./write-path.js";
+
+/** What every embedded store may be given, on disk or in memory. */
+export interface MemoryStoreOptions {
+  /** The system's clocks when absent. */
+  readonly clock?: Clock;
+  /** Schemas and default times to live, by shape. */
+  readonly shapes?: DeclaredShapes;
+  /** How much of the past is kept for `watch` to resume from. */
+  readonly history?: HistoryOptions;
+  /** Seconds after which an idle watcher is told how far it has come; 15 when absent. */
+  readonly bookmarkSeconds?: number;
+  /** false: expired documents stay on disk until `sweep` is called; they are absent all the same. */
+  readonly sweep?: boolean;
+}
+
+/** Numbers about a store, for people and for metrics. */
+export interface StoreStats {
+  readonly revision: number;
+  /** `watch` can resume from any revision that is not older than this. */
+  readonly oldest_revision: number;
+  readonly durability: "durable" | "buffered";
+  /** Whether a write has failed, so that nothing is written until the store is opened again. */
+  readonly failed: boolean;
+  readonly staged_bytes: number;
+  readonly locks: number;
+  readonly watchers: number;
+  readonly waiters: number;
+  readonly write_ids: number;
+}
+
+interface StartOptions extends MemoryStoreOptions {
+  readonly where: string;
+  readonly durability: "durable" | "buffered";
+  readonly acceptLoss: boolean;
+  readonly dropped: string | undefined;
+}
+
+/** So many reads may follow each other before the event loop gets a turn. */
+const readsBetweenTurns = 256;
+
+/**
+ * The embedded store: the documents, conditions and expiry of `DocumentStore` over LevelDB. One process has it open at a
+ * time; any number of callers in that process share it.
+ */
+export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> {
+  readonly limits: Limits = defaultLimits;
+  readonly #level: Level;
+  readonly #clock: AnchoredClock;
+  readonly #durability: "durable" | "buffered";
+  readonly #reader: Reader;
+  readonly #groups: GroupCommit;
+  readonly #writeIds: WriteIds;
+  readonly #writes: WritePath;
+  readonly #history: History;
+  readonly #hub: WatchHub;
+  readonly #waiting: Waiting;
+  readonly #sweeper: Sweeper;
+  readonly #clockMark: ClockMark;
+  /** Reads and background work under way; the database is closed after them. */
+  #pending = 0;
+  #reads = 0;
+  #whenSettled: (() => void) | undefined;
+  #closing: Promise<void> | undefined;
+
+  /** Takes over an open database; `openStore` and `openMemoryStore` are the ways to call it. */
+  static async start<Shapes = AnyShapes>(level: Level, options: StartOptions): Promise<EmbeddedStore<Shapes>> {
+    const timers = options.clock ?? systemClock;
+    const rules = new ShapeRules(options.shapes ?? {}, defaultLimits);
+    const recovered = await recover(level, { ...options, clock: timers });
+    const writeIds = new WriteIds(level);
+    await writeIds.load();
+    const store = new EmbeddedStore<Shapes>(level, options, timers, rules, recovered, writeIds);
+    await store.#sweeper.start();
+    store.#clockMark.start();
+    return store;
+  }
+
+  private constructor(
+    level: Level,
+    options: StartOptions,
+    timers: Clock,
+    shapes: ShapeRules,
+    recovered: Awaited<ReturnType<typeof recover>>,
+    writeIds: WriteIds,
+  ) {
+    this.#level = level;
+    this.#durability = options.durability;
+    const clock = new AnchoredClock(timers, recovered.clockMark);
+    this.#clock = clock;
+    const reader = new Reader(level, clock, this.limits);
+    this.#reader = reader;
+    this.#history = new History(level, clock, options.history ?? {}, {
+      floor: recovered.floor,
+      newest: { last: recovered.revision, time: recovered.clockMark, totalBytes: recovered.logBytes },
+    });
+    this.#writeIds = writeIds;
+    this.#waiting = new Waiting(reader, clock, timers);
+    const groups = new GroupCommit({
+      level,
+      clock,
+      sync: options.durability === "durable",
+      writeIds,
+      revision: recovered.revision,
+      logBytes: recovered.logBytes,
+      onDurable: (group, log, index) => {
+        if (log !== undefined) {
+          this.#clockMark.noteDurable(log.time);
+          this.#history.noteDurable(log);
+        }
+        this.#hub.publish(group.commits);
+        this.#waiting.notify(group.commits);
+        this.#sweeper.noteDurable(index);
+      },
+    });
+    this.#groups = groups;
+    reader.attach(groups);
+    this.#hub = new WatchHub({
+      timers,
+      clock,
+      history: this.#history,
+      groups,
+      bookmarkSeconds: options.bookmarkSeconds ?? 15,
+    });
+    this.#writes = new WritePath({ clock, limits: this.limits, reader, groups, writeIds, shapes });
+    this.#sweeper = new Sweeper(level, timers, clock, reader, groups, options.sweep ?? true);
+    this.#clockMark = new ClockMark(level, timers, clock, {
+      sync: options.durability === "durable",
+      isNeeded: () => this.#sweeper.hasDeadlines && groups.failure === undefined,
+    });
+  }
+
+  /** The newest durable commit. */
+  get revision(): number {
+    return this.#groups.durableRevision;
+  }
+
+  /** The store's now, in milliseconds since 1970. */
+  now(): number {
+    return this.#clock.now();
+  }
+
+  async get<S extends ShapeName<Shapes>>(shape: S, id: string): Promise<Shapes[S] | undefined> {
+    const name = checkShape(shape, "shape");
+    const checkedId = checkId(id, "id", this.limits);
+    return this.#read(async () => (await this.#reader.getFields(name, checkedId)) as Shapes[S] | undefined);
+  }
+
+  async getDocument<S extends ShapeName<Shapes>>(shape: S, id: string): Promise<Document<Shapes[S]> | undefined> {
+    const name = checkShape(shape, "shape");
+    const checkedId = checkId(id, "id", this.limits);
+    return this.#read(async () => (await this.#reader.getDocument(name, checkedId)) as Document<Shapes[S]> | undefined);
+  }
+
+  async getMany<S extends ShapeName<Shapes>>(
+    keys: readonly DocumentKey<S>[],
+  ): Promise<(Document<Shapes[S]> | undefined)[]> {
+    const checked = checkKeys(keys, this.limits);
+    return this.#read(async () => (await this.#reader.getMany(checked)) as (Document<Shapes[S]> | undefined)[]);
+  }
+
+  async put<S extends ShapeName<Shapes>>(
+    write: PutOperation<S, Shapes[S]> & WriteIdentity,
+  ): Promise<WriteResult<Shapes[S]>> {
+    return this.#write<S>(checkPut(write, "", this.limits), writeIdOf(write, this.limits));
+  }
+
+  async patch<S extends ShapeName<Shapes>>(
+    write: PatchOperation<S, Shapes[S]> & WriteIdentity,
+  ): Promise<WriteResult<Shapes[S]>> {
+    return this.#write<S>(checkPatch(write, "", this.limits), writeIdOf(write, this.limits));
+  }
+
+  async delete<S extends ShapeName<Shapes>>(
+    write: DeleteOperation<S> & WriteIdentity,
+  ): Promise<WriteResult<Shapes[S]>> {
+    return this.#write<S>(checkDelete(write, "", this.limits), writeIdOf(write, this.limits));
+  }
+
+  async batch(operations: readonly BatchOperation<Shapes>[], options: WriteIdentity = {}): Promise<BatchResult> {
+    const checked = checkBatch(operations, this.limits);
+    const writeId = writeIdOf(options, this.limits);
+    this.#checkOpen();
+    return this.#writes.submitBatch(checked, writeId);
+  }
+
+  async list<S extends ShapeName<Shapes>>(shape: S, options: ListOptions = {}): Promise<ListPage<Shapes[S]>> {
+    const checked = checkList(shape, options, this.limits);
+    return this.#read(async () => (await this.#reader.list(checked)) as ListPage<Shapes[S]>);
+  }
+
+  async *scan<S extends ShapeName<Shapes>>(
+    shape: S,
+    options: { readonly prefix?: string } = {},
+  ): AsyncGenerator<Document<Shapes[S]>> {
+    const { prefix } = checkScan(shape, options, this.limits);
+    this.#checkOpen();
+    for await (const document of this.#reader.scan(shape, prefix)) {
+      yield document as Document<Shapes[S]>;
+      this.#checkOpen();
+    }
+  }
+
+  watch<S extends ShapeName<Shapes>>(options: WatchOptions<S> = {}): AsyncIterableIterator<Commit<Shapes[S]>> {
+    const checked = checkWatch(options, this.limits);
+    this.#checkOpen();
+    return this.#hub.watch(checked) as AsyncIterableIterator<Commit<Shapes[S]>>;
+  }
+
+  async waitFor<S extends ShapeName<Shapes>>(
+    shape: S,
+    id: string,
+    options: WaitOptions = {},
+  ): Promise<WaitResult<Shapes[S]>> {
+    const checked = checkWait(shape, id, options, this.limits);
+    return this.#read(async () => (await this.#waiting.waitFor(checked)) as WaitResult<Shapes[S]>);
+  }
+
+  /** Numbers about the store as it is now. */
+  stats(): StoreStats {
+    return {
+      revision: this.#groups.durableRevision,
+      oldest_revision: this.#history.floor,
+      durability: this.#durability,
+      failed: this.#groups.failure !== undefined,
+      staged_bytes: this.#groups.stagedBytes,
+      locks: this.#writes.lockCount,
+      watchers: this.#hub.size,
+      waiters: this.#waiting.size,
+      write_ids: this.#writeIds.count,
+    };
+  }
+
+  /** Takes every expired document off the disk now; resolves with their number. */
+  async sweep(): Promise<number> {
+    return this.#read(() => this.#sweeper.sweep());
+  }
+
+  /**
+   * Writes all living documents, from one snapshot, into a new file, while the store is in use.
+   * @param options.onProgress called now and then with the number of documents written so far
+   */
+  async backup(
+    file: string,
+    options: { readonly onProgress?: (documents: number) => void } = {},
+  ): Promise<BackupSummary> {
+    return this.#read(() => {
+      const snapshot = this.#level.snapshot();
+      const taken = { revision: this.#groups.durableRevision, now: this.#clock.now() };
+      return backup(this.#level, snapshot, taken, file, options.onProgress);
+    });
+  }
+
+  /** Checks everything that is stored against itself, in one snapshot. What is wrong is in the report, not thrown. */
+  async verify(options: { readonly onProgress?: (entries: number) => void } = {}): Promise<VerifyReport> {
+    return this.#read(() => verify(this.#level, options.onProgress));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#clockMark.stop();
+    this.#hub.close();
+    this.#waiting.close();
+    await this.#sweeper.close();
+    await this.#groups.whenIdle();
+    if (this.#pending > 0) await new Promise<void>((resolve) => (this.#whenSettled = resolve));
+    await this.#history.close();
+    if (this.#groups.failure === undefined) await markClean(this.#level, this.#durability, this.#clock.now());
+    await this.#level.close();
+  }
+
+  #checkOpen(): void {
+    if (this.#closing !== undefined) throw new StoreClosedError();
+  }
+
+  async #write<S extends ShapeName<Shapes>>(
+    write: CheckedWrite,
+    writeId: string | undefined,
+  ): Promise<WriteResult<Shapes[S]>> {
+    this.#checkOpen();
+    const { results, replayed } = await this.#writes.submit(write, writeId);
+    const result = results[0] as WriteResult<Shapes[S]>;
+    return replayed === true ? { ...result, replayed } : result;
+  }
+
+  /** Runs a read; `close` waits for it. */
+  async #read<Result>(read: () => Promise<Result>): Promise<Result> {
+    this.#checkOpen();
+    this.#pending += 1;
+    this.#reads += 1;
+    try {
+      // Most reads end within the turn of the event loop that they began in. A caller that polls in a tight loop would
+      // never let the loop go on, and what it waits for would never come.
+      if (this.#reads % readsBetweenTurns === 0) await new Promise((resolve) => setImmediate(resolve));
+      return await read();
+    } finally {
+      this.#pending -= 1;
+      if (this.#pending === 0) this.#whenSettled?.();
+    }
+  }
+}

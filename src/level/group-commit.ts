@@ -1,0 +1,336 @@
+import type { AnchoredClock } from "../base/clock.js";
+import { invariant, OnceKvError, OutcomeUnknownError } from "../base/errors.js";
+import { engineLimits } from "../base/limits.js";
+import type { StagedChange, StagedCommit } from "./commit.js";
+import { commitBytes } from "./commit.js";
+import type { StoredDocument } from "./document-codec.js";
+import { indexOperations } from "./expiry-index.js";
+import { documentName, logKey } from "./keys.js";
+import { type Level, type LevelOperation, writeBatch } from "./level.js";
+import { encodeLogEntry, type LogHeader } from "./log-entry.js";
+import type { WriteIds, WriteNote } from "./write-ids.js";
+
+/**
+ * Group commit. Commits are staged in the order of their revisions and gather in a group; while one group is being
+ * written and synced, the next one gathers. All commits of a group go to LevelDB in one batch with one sync, together
+ * with the log entry, the expiry index and the write ids that belong to them, so that a crash leaves all of it or none.
+ *
+ *     staged -> gathering group -> one LevelDB batch, one sync -> told to watchers -> callers answered
+ *
+ * A staged state is what the next write to the same document is judged by, but no reader sees it before it is durable,
+ * and no answer that rests on it is given before.
+ */
+
+/** Somebody who is answered when a group is durable, or has failed. */
+export interface Dependent {
+  durable(): void;
+  failed(error: OnceKvError): void;
+}
+
+/** Commits that go to disk together. */
+export class Group {
+  readonly commits: StagedCommit[] = [];
+  readonly notes: WriteNote[] = [];
+  /** Entries of the expiry index that the sweeper is done with. */
+  readonly sweptEntries: Buffer[] = [];
+  readonly dependents: Dependent[] = [];
+  bytes = 0;
+
+  get isEmpty(): boolean {
+    return this.commits.length === 0 && this.notes.length === 0 && this.sweptEntries.length === 0;
+  }
+
+  get isFull(): boolean {
+    const { groupCommitsMax, groupBytesMax } = engineLimits;
+    return (
+      this.commits.length >= groupCommitsMax || this.notes.length >= groupCommitsMax || this.bytes >= groupBytesMax
+    );
+  }
+}
+
+/** The newest state of a document that is not on disk yet. */
+export interface StagedState {
+  /** undefined: the document is being removed. */
+  readonly document: StoredDocument | undefined;
+  readonly group: Group;
+  /** The earliest deadline among the states that this one replaces and that may still be the one on disk; 0: none. */
+  readonly replacedDeadline: number;
+}
+
+export interface GroupCommitOptions {
+  readonly level: Level;
+  readonly clock: AnchoredClock;
+  /** Whether each group is synced before it counts as written. */
+  readonly sync: boolean;
+  readonly writeIds: WriteIds;
+  /** The newest revision on disk. */
+  readonly revision: number;
+  /** The running total of the log's size. */
+  readonly logBytes: number;
+  /** Called for each group once it is durable, before its callers are answered. */
+  readonly onDurable: (group: Group, log: LogHeader | undefined, index: readonly LevelOperation[]) => void;
+}
+
+export class GroupCommit {
+  readonly #level: Level;
+  readonly #clock: AnchoredClock;
+  readonly #sync: boolean;
+  readonly #writeIds: WriteIds;
+  readonly #onDurable: GroupCommitOptions["onDurable"];
+  readonly #staged = new Map<string, StagedState>();
+  /** Groups that are full and wait for their turn, oldest first. */
+  readonly #full: Group[] = [];
+  #gathering = new Group();
+  #writing: Group | undefined;
+  #scheduled = false;
+  #assigned: number;
+  #durable: number;
+  #logBytes: number;
+  #stagedBytes = 0;
+  #failure: OnceKvError | undefined;
+  #whenIdle: (() => void)[] = [];
+
+  constructor(options: GroupCommitOptions) {
+    this.#level = options.level;
+    this.#clock = options.clock;
+    this.#sync = options.sync;
+    this.#writeIds = options.writeIds;
+    this.#onDurable = options.onDurable;
+    this.#assigned = options.revision;
+    this.#durable = options.revision;
+    this.#logBytes = options.logBytes;
+  }
+
+  /** The newest durable commit. */
+  get durableRevision(): number {
+    return this.#durable;
+  }
+
+  /** The newest commit, staged ones included. */
+  get assignedRevision(): number {
+    return this.#assigned;
+  }
+
+  get stagedBytes(): number {
+    return this.#stagedBytes;
+  }
+
+  /** Set once a batch has failed; from then on nothing is written. */
+  get failure(): OnceKvError | undefined {
+    return this.#failure;
+  }
+
+  /** The staged state of a document, if it has one. */
+  staged(name: string): StagedState | undefined {
+    return this.#staged.get(name);
+  }
+
+  /** The newest group that holds or will hold a commit; undefined when nothing is staged. */
+  get newestGroup(): Group | undefined {
+    return this.#gathering.isEmpty ? (this.#full.at(-1) ?? this.#writing) : this.#gathering;
+  }
+
+  /**
+   * The newest group in which a document of `shape` that has expired on disk may be getting a new life: a snapshot taken
+   * now would show it as absent, although a renewal was accepted in time.
+   */
+  groupInDoubt(shape: string, now: number): Group | undefined {
+    let group: Group | undefined;
+    if (this.#staged.size === 0) return undefined;
+    const prefix = documentName(shape, "");
+    for (const [name, state] of this.#staged) {
+      if (state.replacedDeadline !== 0 && state.replacedDeadline <= now && name.startsWith(prefix)) {
+        group = state.group;
+      }
+    }
+    return group;
+  }
+
+  /** Throws when a write of this size cannot be taken now. */
+  checkRoom(bytes: number): void {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#stagedBytes > 0 && this.#stagedBytes + bytes > engineLimits.stagedBytesMax) {
+      throw new OnceKvError(
+        "overloaded",
+        `more than ${engineLimits.stagedBytesMax} bytes of writes wait for the disk; try again after a moment`,
+        { retryAfter: 1 },
+      );
+    }
+  }
+
+  /** The revision that the next staged commit must have. */
+  get nextRevision(): number {
+    return this.#assigned + 1;
+  }
+
+  /** Stages a commit; `dependent` is answered when it is durable or lost. Returns the group that will hold it. */
+  stage(revision: number, changes: readonly StagedChange[], dependent: Dependent, note?: WriteNote): Group {
+    invariant(revision === this.#assigned + 1, "commits are staged in the order of their revisions");
+    this.#assigned = revision;
+    const group = this.#gathering;
+    const bytes = commitBytes(changes);
+    group.bytes += bytes;
+    this.#stagedBytes += bytes;
+    group.commits.push({ revision, changes });
+    group.dependents.push(dependent);
+    if (note !== undefined) group.notes.push(note);
+    for (const change of changes) {
+      const name = documentName(change.shape, change.id);
+      const replaced = this.#staged.get(name)?.replacedDeadline ?? 0;
+      const deadline = change.previous?.expiresAt ?? 0;
+      this.#staged.set(name, {
+        document: change.document,
+        group,
+        replacedDeadline: replaced === 0 || (deadline !== 0 && deadline < replaced) ? deadline : replaced,
+      });
+    }
+    this.#closeIfFull();
+    this.#schedule();
+    return group;
+  }
+
+  /** Has a write noted that changes nothing, with the next group. Returns that group. */
+  stageNote(note: WriteNote, dependent: Dependent): Group {
+    const group = this.#gathering;
+    group.notes.push(note);
+    group.dependents.push(dependent);
+    this.#closeIfFull();
+    this.#schedule();
+    return group;
+  }
+
+  /** Takes entries out of the expiry index, with the next group. */
+  dropExpiryEntries(entries: readonly Buffer[], dependent: Dependent): void {
+    this.#gathering.sweptEntries.push(...entries);
+    this.#gathering.dependents.push(dependent);
+    this.#schedule();
+  }
+
+  /** Resolves when `group` is durable; rejects when its writes are lost. */
+  whenDurable(group: Group): Promise<void> {
+    return new Promise((resolve, reject) => {
+      group.dependents.push({ durable: resolve, failed: reject });
+    });
+  }
+
+  /** Resolves when nothing is staged any more. */
+  whenIdle(): Promise<void> {
+    if (this.#writing === undefined && this.#full.length === 0 && this.#gathering.isEmpty) return Promise.resolve();
+    return new Promise((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  #closeIfFull(): void {
+    if (!this.#gathering.isFull) return;
+    this.#full.push(this.#gathering);
+    this.#gathering = new Group();
+  }
+
+  /**
+   * Begins in `setImmediate`: all requests that were read in this turn of the event loop, and all callers that were just
+   * answered and write again, share the sync.
+   */
+  #schedule(): void {
+    if (this.#scheduled || this.#writing !== undefined || this.#failure !== undefined) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      void this.#writeNext();
+    });
+  }
+
+  async #writeNext(): Promise<void> {
+    let group = this.#full.shift();
+    if (group === undefined) {
+      group = this.#gathering;
+      this.#gathering = new Group();
+    }
+    this.#writing = group;
+    const last = group.commits.at(-1)?.revision;
+    const now = this.#clock.now();
+    const noteNumber = this.#writeIds.nextNumber;
+    try {
+      const operations = group.commits.flatMap(documentOperations);
+      for (const key of group.sweptEntries) operations.push({ type: "del", key });
+      let header: LogHeader | undefined;
+      let index: LevelOperation[] = [];
+      if (last !== undefined) {
+        const key = logKey(last);
+        const about = { previous: this.#durable, time: now, totalBytesBefore: this.#logBytes };
+        const entry = encodeLogEntry(key, group.commits, about);
+        header = entry.header;
+        index = indexOperations(group.commits, last);
+        operations.push({ type: "put", key, value: entry.value }, ...index);
+      }
+      operations.push(...this.#writeIds.operations(group.notes, noteNumber, now));
+      // Dropping entries of the expiry index needs no sync: a stale mention is harmless.
+      await writeBatch(this.#level, operations, { sync: this.#sync && group.commits.length + group.notes.length > 0 });
+      this.#durable = last ?? this.#durable;
+      this.#logBytes = header?.totalBytes ?? this.#logBytes;
+      this.#unstage(group);
+      if (group.notes.length > 0) {
+        this.#writeIds.remember(
+          noteNumber,
+          now,
+          group.notes.map((note) => note.id),
+        );
+      }
+      this.#onDurable(group, header, index);
+    } catch (error) {
+      this.#fail(group, error);
+      return;
+    }
+    this.#writing = undefined;
+    for (const dependent of group.dependents) dependent.durable();
+    if (this.#full.length > 0 || !this.#gathering.isEmpty) this.#schedule();
+    else this.#becomeIdle();
+  }
+
+  #unstage(group: Group): void {
+    this.#stagedBytes -= group.bytes;
+    for (const commit of group.commits) {
+      for (const { shape, id } of commit.changes) {
+        const name = documentName(shape, id);
+        if (this.#staged.get(name)?.group === group) this.#staged.delete(name);
+      }
+    }
+  }
+
+  /**
+   * A failed batch may be on disk or not, and a failed sync is never tried again: the operating system may have thrown
+   * the dirty pages away and would call the second try a success. So this is the end of writing until the store is
+   * opened again and LevelDB says what survived.
+   */
+  #fail(group: Group, cause: unknown): void {
+    this.#failure = new OnceKvError(
+      "store_failed",
+      "an earlier write to disk failed; nothing is written until the store is opened again",
+      { cause },
+    );
+    this.#writing = undefined;
+    const later = [...this.#full.splice(0), this.#gathering];
+    this.#gathering = new Group();
+    this.#staged.clear();
+    this.#stagedBytes = 0;
+    const unknown = new OutcomeUnknownError("the disk failed during this write; it may have been applied or not", {
+      cause,
+    });
+    for (const dependent of group.dependents) dependent.failed(unknown);
+    for (const { dependents } of later) {
+      for (const dependent of dependents) dependent.failed(this.#failure);
+    }
+    this.#becomeIdle();
+  }
+
+  #becomeIdle(): void {
+    const waiting = this.#whenIdle;
+    this.#whenIdle = [];
+    for (const resolve of waiting) resolve();
+  }
+}
+
+/** What a commit does to the documents themselves. */
+function documentOperations(commit: StagedCommit): LevelOperation[] {
+  return commit.changes.map(({ key, document }) =>
+    document === undefined ? { type: "del", key } : { type: "put", key, value: document.value },
+  );
+}

@@ -1,0 +1,120 @@
+import type { AnchoredClock } from "../base/clock.js";
+import { OnceKvError } from "../base/errors.js";
+import type { LoggedCommit } from "./commit.js";
+import { everyLogEntry, logKey } from "./keys.js";
+import type { Level } from "./level.js";
+import { decodeLogCommits, type LogHeader } from "./log-entry.js";
+
+/** How much of the past a store keeps for `watch` to resume from; whichever bound is met first. */
+export interface HistoryOptions {
+  /** Seconds; 3,600 when absent. */
+  readonly maxAgeSeconds?: number;
+  /** Bytes of log entries; 256 MiB when absent. */
+  readonly maxBytes?: number;
+}
+
+/** A place in the log up to which it may be cut. */
+interface Mark {
+  readonly last: number;
+  readonly time: number;
+  readonly totalBytes: number;
+}
+
+/** The log, as the past: reading it from a revision on, and cutting off what is older than its bounds. */
+export class History {
+  readonly #level: Level;
+  readonly #clock: AnchoredClock;
+  readonly #maxAgeMs: number;
+  readonly #maxBytes: number;
+  /** Places where the log may be cut, oldest first, about a sixty-fourth of a bound apart. */
+  readonly #marks: Mark[] = [];
+  #floor: number;
+  #newest: Mark;
+  #cutting: Promise<void> | undefined;
+
+  /** @param state the revision after which every change is kept, and the newest entry */
+  constructor(
+    level: Level,
+    clock: AnchoredClock,
+    options: HistoryOptions,
+    state: { readonly floor: number; readonly newest: Mark },
+  ) {
+    this.#level = level;
+    this.#clock = clock;
+    this.#maxAgeMs = (options.maxAgeSeconds ?? 3600) * 1000;
+    this.#maxBytes = options.maxBytes ?? 256 * 1024 * 1024;
+    this.#floor = state.floor;
+    this.#newest = state.newest;
+    if (state.newest.last > state.floor) this.#marks.push(state.newest);
+  }
+
+  /** History holds every change after this revision. */
+  get floor(): number {
+    return this.#floor;
+  }
+
+  /** Throws `revision_compacted` when a reader that has seen `revision` has missed changes that are gone. */
+  checkReaches(revision: number): void {
+    if (revision >= this.#floor) return;
+    throw new OnceKvError(
+      "revision_compacted",
+      `changes up to revision ${this.#floor} are no longer kept, and revision ${revision} lies before; ` +
+        "list the documents again and watch from the list's revision",
+    );
+  }
+
+  /** Up to about `groupsMax` groups of commits after `since` and up to `until`. */
+  async read(since: number, until: number, groupsMax: number): Promise<LoggedCommit[]> {
+    this.checkReaches(since);
+    const commits: LoggedCommit[] = [];
+    const range = { gt: logKey(since), lte: logKey(until), limit: groupsMax };
+    for await (const [key, value] of this.#level.iterator(range)) {
+      commits.push(...decodeLogCommits(key, value, since));
+    }
+    // The log may have been cut while it was read.
+    this.checkReaches(since);
+    return commits;
+  }
+
+  /** Takes note of a group that became durable, and cuts the log where it is over a bound. */
+  noteDurable(header: LogHeader): void {
+    this.#newest = header;
+    const mark = this.#marks.at(-1);
+    if (
+      mark === undefined ||
+      header.totalBytes - mark.totalBytes > this.#maxBytes / 64 ||
+      header.time - mark.time > this.#maxAgeMs / 64
+    ) {
+      this.#marks.push({ last: header.last, time: header.time, totalBytes: header.totalBytes });
+    }
+    this.trim();
+  }
+
+  /** Cuts the log where it is over a bound. The newest entry always stays: it carries the counter and the clock. */
+  trim(): void {
+    if (this.#cutting !== undefined) return;
+    const now = this.#clock.now();
+    let cut: Mark | undefined;
+    for (const mark of this.#marks) {
+      const tooOld = mark.time + this.#maxAgeMs <= now;
+      const tooLarge = this.#newest.totalBytes - mark.totalBytes > this.#maxBytes;
+      if ((!tooOld && !tooLarge) || mark.last >= this.#newest.last) break;
+      cut = mark;
+    }
+    if (cut === undefined) return;
+    while (this.#marks[0] !== undefined && this.#marks[0].last <= cut.last) this.#marks.shift();
+    this.#floor = cut.last;
+    // From the front: a crash half way leaves a log without a gap.
+    this.#cutting = this.#level
+      .clear({ gte: everyLogEntry().gte, lte: logKey(cut.last) })
+      .catch(() => {}) // The next cut begins at the front again.
+      .then(() => {
+        this.#cutting = undefined;
+      });
+  }
+
+  /** Waits for a cut that is under way. */
+  async close(): Promise<void> {
+    await this.#cutting;
+  }
+}

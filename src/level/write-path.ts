@@ -1,0 +1,342 @@
+import type { AnchoredClock } from "../base/clock.js";
+import { invariant, OnceKvError, TooLargeError } from "../base/errors.js";
+import type { Limits } from "../base/limits.js";
+import type { BatchResult, Fields, WriteResult } from "../documents/contract.js";
+import { mergePatch } from "../documents/merge-patch.js";
+import type { CheckedWrite } from "../documents/requests.js";
+import { commitBytes, type StagedChange } from "./commit.js";
+import { judgeConditions } from "./condition-failures.js";
+import type { ShapeRules } from "./declared-shapes.js";
+import {
+  decodeDocument,
+  encodeDocument,
+  encodedFieldsOf,
+  encodeFields,
+  fieldsOf,
+  isExpired,
+  type StoredDocument,
+  toDocument,
+  toIso,
+} from "./document-codec.js";
+import type { Dependent, Group, GroupCommit } from "./group-commit.js";
+import { KeyLocks } from "./key-locks.js";
+import { documentKey, documentName } from "./keys.js";
+import { describeRequest, type Found, type PreparedWrite } from "./prepared-write.js";
+import type { Reader } from "./reader.js";
+import { hash128, type NotedResult, type WriteIds, type WriteNote } from "./write-ids.js";
+
+/**
+ * One write, from the checked request to its answer:
+ *
+ *     judge and encode (nothing is staged yet)
+ *       -> take the documents' locks, in the order of their names
+ *         -> look the write id up        -> the same write again: its first answer
+ *         -> read each document: the staged state, else what is on disk
+ *         -> evaluate every condition    -> one fails: nothing happens, all that failed are told
+ *         -> stage one commit with the next revision
+ *       -> release the locks
+ *     -> the group becomes durable -> answer
+ */
+
+/** What one operation did, before it is put into words. */
+interface Effect {
+  readonly expiresAt: number;
+  readonly created: boolean;
+  /** The document to give back; null: there is none; undefined: none was asked for. */
+  readonly document: StoredDocument | null | undefined;
+}
+
+/** A write that is staged, for a duplicate that arrives before it is durable. */
+interface StagedWrite {
+  readonly request: Buffer;
+  readonly group: Group;
+  readonly revision: number;
+  readonly effects: readonly Effect[];
+}
+
+export interface WritePathOptions {
+  readonly clock: AnchoredClock;
+  readonly limits: Limits;
+  readonly reader: Reader;
+  readonly groups: GroupCommit;
+  readonly writeIds: WriteIds;
+  readonly shapes: ShapeRules;
+}
+
+export class WritePath {
+  readonly #clock: AnchoredClock;
+  readonly #limits: Limits;
+  readonly #reader: Reader;
+  readonly #groups: GroupCommit;
+  readonly #writeIds: WriteIds;
+  readonly #shapes: ShapeRules;
+  readonly #locks = new KeyLocks();
+  /** Staged writes by their write id's hash. */
+  readonly #stagedWrites = new Map<string, StagedWrite>();
+
+  constructor(options: WritePathOptions) {
+    this.#clock = options.clock;
+    this.#limits = options.limits;
+    this.#reader = options.reader;
+    this.#groups = options.groups;
+    this.#writeIds = options.writeIds;
+    this.#shapes = options.shapes;
+  }
+
+  /** Locks that are held now. */
+  get lockCount(): number {
+    return this.#locks.size;
+  }
+
+  /** Carries out one checked operation. Resolves when its commit is durable. */
+  submit(write: CheckedWrite, writeId: string | undefined): Promise<BatchResult> {
+    return this.#submit([write], () => "", writeId);
+  }
+
+  /** Carries out the checked operations of a batch as one commit. Resolves when it is durable. */
+  submitBatch(writes: readonly CheckedWrite[], writeId: string | undefined): Promise<BatchResult> {
+    return this.#submit(writes, (index) => `operations[${index}].`, writeId);
+  }
+
+  #submit(
+    writes: readonly CheckedWrite[],
+    pathOf: (index: number) => string,
+    writeId: string | undefined,
+  ): Promise<BatchResult> {
+    return new Promise((resolve, reject) => {
+      const prepared = writes.map((write, index) => this.#prepare(write, pathOf(index)));
+      const identity =
+        writeId === undefined ? undefined : { id: hash128(writeId), request: hash128(describeRequest(writes)) };
+      const names = prepared.map(({ name }) => name);
+      if (names.length > 1) names.sort();
+      this.#locks.run(names, () => {
+        try {
+          this.#carryOut(prepared, identity, resolve, reject);
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+  }
+
+  #prepare(write: CheckedWrite, path: string): PreparedWrite {
+    const key = documentKey(write.shape, write.id);
+    const name = documentName(write.shape, write.id);
+    let fields: Buffer | undefined;
+    if (write.kind === "put" && write.fields !== undefined) {
+      this.#shapes.judge(write.shape, write.fields, `${path}set`);
+      fields = this.#encode(write.fields, `${path}set`);
+    }
+    return { write, path, key, name, fields };
+  }
+
+  #encode(fields: Fields, path: string): Buffer {
+    const encoded = encodeFields(fields);
+    if (encoded.length > this.#limits.fieldsBytesMax) {
+      throw new TooLargeError(
+        path,
+        `the document's fields take ${encoded.length} bytes; the limit is ${this.#limits.fieldsBytesMax}`,
+      );
+    }
+    return encoded;
+  }
+
+  /** What happens under the locks. */
+  #carryOut(
+    prepared: readonly PreparedWrite[],
+    identity: Pick<WriteNote, "id" | "request"> | undefined,
+    resolve: (result: BatchResult) => void,
+    reject: (error: unknown) => void,
+  ): void {
+    if (this.#groups.failure !== undefined) throw this.#groups.failure;
+    if (identity !== undefined && this.#replay(prepared, identity, resolve, reject)) return;
+
+    const now = this.#clock.now();
+    const found = prepared.map((one) => this.#find(one, now));
+    const fault = judgeConditions(prepared, found, now, this.#limits);
+    if (fault !== undefined) {
+      this.#answerWhenDurable(latestGroup(found), () => reject(fault), reject);
+      return;
+    }
+
+    // The last place where code of the user may run (a schema judges a patch), and it may write to other documents:
+    // only then is the next revision known.
+    const fields = prepared.map((one, index) => this.#finalFields(one, found[index]?.live));
+    if (prepared.length > 1) this.#checkBatchSize(fields);
+    const revision = this.#groups.nextRevision;
+    const changes: StagedChange[] = [];
+    const effects = prepared.map((one, index) =>
+      this.#apply(one, found[index] as Found, fields[index], revision, now, changes),
+    );
+    if (changes.length === 0 && identity === undefined) {
+      // Nothing to write. The answer names the current revision, which must not lie before anything a reader has seen.
+      const answer = (): void => resolve(this.#answer(prepared, this.#groups.durableRevision, effects));
+      this.#answerWhenDurable(this.#groups.newestGroup, answer, reject);
+      return;
+    }
+
+    this.#groups.checkRoom(commitBytes(changes));
+    // With a write id, a write that changes nothing is noted too: its repetition must not meet a newer document.
+    const answered = changes.length === 0 ? this.#groups.assignedRevision : revision;
+    const staged = identity?.id.toString("latin1");
+    const settled = (): void => {
+      if (staged !== undefined) this.#stagedWrites.delete(staged);
+    };
+    const dependent: Dependent = {
+      durable: () => {
+        settled();
+        resolve(this.#answer(prepared, answered, effects));
+      },
+      failed: (error) => {
+        settled();
+        reject(error);
+      },
+    };
+    const note =
+      identity === undefined ? undefined : { ...identity, revision: answered, results: effects.map(toNoted) };
+    const group =
+      changes.length === 0 && note !== undefined
+        ? this.#groups.stageNote(note, dependent)
+        : this.#groups.stage(revision, changes, dependent, note);
+    if (staged !== undefined && identity !== undefined) {
+      this.#stagedWrites.set(staged, { request: identity.request, group, revision: answered, effects });
+    }
+  }
+
+  /** Answers the same write again from its first answer; false when this write id has not been seen. */
+  #replay(
+    prepared: readonly PreparedWrite[],
+    identity: Pick<WriteNote, "id" | "request">,
+    resolve: (result: BatchResult) => void,
+    reject: (error: unknown) => void,
+  ): boolean {
+    const staged = this.#stagedWrites.get(identity.id.toString("latin1"));
+    const note = staged === undefined ? this.#writeIds.find(identity.id) : undefined;
+    const request = staged?.request ?? note?.request;
+    if (request === undefined) return false;
+    if (!request.equals(identity.request)) {
+      throw new OnceKvError("write_id_conflict", "this write id was used for another request; choose a new one");
+    }
+    if (staged !== undefined) {
+      const { revision, effects } = staged;
+      const answer = (): void => resolve({ ...this.#answer(prepared, revision, effects), replayed: true });
+      this.#answerWhenDurable(staged.group, answer, reject);
+    } else if (note !== undefined) {
+      const effects = note.results.map((result, index) => fromNoted(result, prepared[index]?.key));
+      resolve({ ...this.#answer(prepared, note.revision, effects), replayed: true });
+    }
+    return true;
+  }
+
+  #find({ name, key }: PreparedWrite, now: number): Found {
+    const staged = this.#groups.staged(name);
+    const document = staged === undefined ? this.#reader.readStored(key) : staged.document;
+    const expired = document !== undefined && isExpired(document, now);
+    return {
+      live: expired ? undefined : document,
+      expired: expired ? document : undefined,
+      group: staged?.group,
+    };
+  }
+
+  /** What a put or a patch leaves in the document, in its stored form; undefined for a check or a delete. */
+  #finalFields({ write, path, fields }: PreparedWrite, live: StoredDocument | undefined): Buffer | undefined {
+    if (write.kind !== "patch" || live === undefined) return fields;
+    if (write.fields === undefined) return encodedFieldsOf(live);
+    const merged = mergePatch(fieldsOf(live), write.fields);
+    this.#shapes.judge(write.shape, merged, `${path}merge`);
+    return this.#encode(merged, `${path}merge`);
+  }
+
+  /** Adds to `changes` what one operation does, every condition being known to hold. */
+  #apply(
+    { write, key }: PreparedWrite,
+    { live, expired }: Found,
+    fields: Buffer | undefined,
+    revision: number,
+    now: number,
+    changes: StagedChange[],
+  ): Effect {
+    const { shape, id } = write;
+    if (write.kind === "check") return { expiresAt: 0, created: false, document: undefined };
+    if (write.kind === "delete") {
+      if (live !== undefined) changes.push({ type: "delete", key, shape, id, document: undefined, previous: live });
+      return { expiresAt: 0, created: false, document: write.wantsDocument ? (live ?? null) : undefined };
+    }
+    invariant(fields !== undefined, "a put and a patch leave fields");
+    const document = encodeDocument(key, fields, {
+      revision,
+      createdRevision: live?.createdRevision ?? revision,
+      createdAt: live?.createdAt ?? now,
+      updatedAt: now,
+      expiresAt: this.#deadline(write, live, now),
+    });
+    if (expired !== undefined) {
+      changes.push({ type: "expire", key, shape, id, document: undefined, previous: expired });
+    }
+    changes.push({ type: "put", key, shape, id, document, previous: live });
+    return {
+      expiresAt: document.expiresAt,
+      created: live === undefined,
+      document: write.wantsDocument ? document : undefined,
+    };
+  }
+
+  #checkBatchSize(fields: readonly (Buffer | undefined)[]): void {
+    const bytes = fields.reduce((sum, one) => sum + (one?.length ?? 0), 0);
+    if (bytes <= this.#limits.batchBytesMax) return;
+    const limit = this.#limits.batchBytesMax;
+    throw new TooLargeError("operations", `the batch's fields take ${bytes} bytes; the limit is ${limit}`);
+  }
+
+  #deadline(write: CheckedWrite, live: StoredDocument | undefined, now: number): number {
+    let ttlMs = write.ttlMs;
+    if (ttlMs === undefined) {
+      if (write.kind === "patch") return live?.expiresAt ?? 0;
+      ttlMs = this.#shapes.defaultTtlMs(write.shape);
+    }
+    return ttlMs === null || ttlMs === undefined ? 0 : now + ttlMs;
+  }
+
+  #answer(prepared: readonly PreparedWrite[], revision: number, effects: readonly Effect[]): BatchResult {
+    const now = this.#clock.now();
+    const results = effects.map(({ expiresAt, created, document }, index): WriteResult => {
+      const result = { revision, expires_at: expiresAt === 0 ? null : toIso(expiresAt), created };
+      if (document === undefined) return result;
+      const { write } = prepared[index] as PreparedWrite;
+      return { ...result, document: document === null ? null : toDocument(write.shape, write.id, document, now) };
+    });
+    return { revision, results };
+  }
+
+  /** No answer, a refusal included, is given before the state that it rests on is durable. */
+  #answerWhenDurable(group: Group | undefined, answer: () => void, reject: (error: unknown) => void): void {
+    if (group === undefined) answer();
+    else group.dependents.push({ durable: answer, failed: reject });
+  }
+}
+
+/** The newest of the groups that the found states wait for; groups become durable in order. */
+function latestGroup(found: readonly Found[]): Group | undefined {
+  let latest: Group | undefined;
+  let revision = -1;
+  for (const { group } of found) {
+    const newest = group?.commits.at(-1)?.revision ?? -1;
+    if (group !== undefined && newest > revision) {
+      latest = group;
+      revision = newest;
+    }
+  }
+  return latest;
+}
+
+function toNoted({ expiresAt, created, document }: Effect): NotedResult {
+  if (document === undefined) return [expiresAt, created];
+  return [expiresAt, created, document === null ? null : document.value];
+}
+
+function fromNoted([expiresAt, created, value]: NotedResult, key: Buffer | undefined): Effect {
+  if (value === undefined || value === null) return { expiresAt, created, document: value };
+  invariant(key !== undefined, "a note has as many results as its request has operations");
+  return { expiresAt, created, document: decodeDocument(key, value) };
+}

@@ -1,0 +1,115 @@
+import { describe, expect, it } from "vitest";
+import { ManualClock } from "../../src/base/manual-clock.js";
+import type { Commit } from "../../src/documents/contract.js";
+import { openFaultyStore, settle, stateOf } from "./faulty-level.js";
+
+const hour = 3600;
+
+async function nextCommit(watch: AsyncIterator<Commit>): Promise<Commit> {
+  const { value, done } = await watch.next();
+  if (done === true) throw new Error("the watch has ended");
+  return value;
+}
+
+describe("the sweeper", () => {
+  it("takes expired documents off the disk by itself, with one expire event each, within a tenth of a second", async () => {
+    const clock = new ManualClock();
+    const { store } = await openFaultyStore({ clock });
+    const watch = store.watch();
+    for (let n = 0; n < 10; n++) await store.put({ shape: "lease", id: `${n}`, set: {}, ttl: 1 });
+    await store.put({ shape: "lease", id: "late", set: {}, ttl: 2 * hour });
+    for (let n = 0; n < 11; n++) expect((await nextCommit(watch)).changes[0]?.type).toBe("put");
+    clock.advance(1100);
+    const expired: string[] = [];
+    while (expired.length < 10) {
+      for (const change of (await nextCommit(watch)).changes) {
+        expect(change).toMatchObject({ type: "expire", document: null });
+        expired.push(change.id);
+      }
+    }
+    expect(expired.sort()).toEqual(Array.from({ length: 10 }, (_, n) => `${n}`));
+    clock.advance(2 * hour * 1000);
+    expect(await nextCommit(watch)).toMatchObject({ changes: [{ type: "expire", id: "late" }] });
+    await settle();
+    expect(await store.verify()).toMatchObject({ ok: true, documents: 0, expiry_entries: 0 });
+    await store.close();
+  });
+
+  it("spares what was written again before, during and after a step", async () => {
+    const clock = new ManualClock();
+    const { store, level } = await openFaultyStore({ clock, sweep: false });
+    const put = (id: string, ttl?: number) =>
+      store.put({ shape: "lease", id, set: { ttl: ttl ?? 0 }, ...(ttl === undefined ? {} : { ttl }) });
+    for (let n = 0; n < 400; n++) await put(`${n}`, 1);
+    clock.advance(500);
+    for (let n = 0; n < 100; n++) await put(`${n}`, 10); // Renewed in time: the old mention is stale.
+    clock.advance(600);
+    level.hold();
+    const rewrites = Array.from({ length: 100 }, (_, n) => put(`${100 + n}`)); // Staged, not on disk yet.
+    const sweeping = store.sweep();
+    expect(await stateOf(sweeping)).toBe("pending");
+    rewrites.push(...Array.from({ length: 100 }, (_, n) => put(`${200 + n}`, 1))); // While the step waits for the disk.
+    level.letGo();
+    await Promise.all(rewrites);
+    const swept = await sweeping;
+    // Those between 200 and 299 may have been swept first or replaced first; either way they live.
+    expect(swept).toBeGreaterThanOrEqual(100);
+    expect(swept).toBeLessThanOrEqual(200);
+    const ids = new Set<string>();
+    for await (const document of store.scan("lease")) ids.add(document.id);
+    expect(ids).toEqual(new Set(Array.from({ length: 300 }, (_, n) => `${n}`)));
+    expect((await store.verify()).problems).toEqual([]);
+    await store.close();
+  });
+
+  it("finds an entry that became durable behind the place where it stands", async () => {
+    const clock = new ManualClock();
+    const { store, level } = await openFaultyStore({ clock, sweep: false });
+    await store.put({ shape: "lease", id: "later", set: {}, ttl: 0.3 });
+    level.hold();
+    const late = store.put({ shape: "lease", id: "earlier", set: {}, ttl: 0.1 });
+    await stateOf(late);
+    clock.advance(1000);
+    const sweeping = store.sweep();
+    await settle();
+    level.letGo();
+    await late;
+    await sweeping;
+    await store.sweep();
+    expect(await store.verify()).toMatchObject({ ok: true, documents: 0, expiry_entries: 0 });
+    await store.close();
+  });
+
+  it("keeps at most one entry of its own for a document, and none once the document has no deadline", async () => {
+    const clock = new ManualClock();
+    const { store } = await openFaultyStore({ clock });
+    for (let n = 1; n <= 50; n++) await store.put({ shape: "note", id: "a", set: {}, ttl: 2 * hour + n });
+    expect(await store.verify()).toMatchObject({ ok: true, expiry_entries: 1 });
+    await store.patch({ shape: "note", id: "a", ttl: 3 * hour });
+    expect(await store.verify()).toMatchObject({ ok: true, expiry_entries: 1 });
+    await store.put({ shape: "note", id: "a", set: {} });
+    expect(await store.verify()).toMatchObject({ ok: true, expiry_entries: 0 });
+    await store.put({ shape: "note", id: "a", set: {}, ttl: 2 * hour });
+    await store.delete({ shape: "note", id: "a" });
+    expect(await store.verify()).toMatchObject({ ok: true, expiry_entries: 0, documents: 0 });
+    await store.close();
+  });
+
+  it("keeps a deadline that a patch has kept, near or far, until it comes", async () => {
+    const clock = new ManualClock();
+    const { store } = await openFaultyStore({ clock, sweep: false });
+    await store.put({ shape: "note", id: "a", set: { n: 1 }, ttl: 2 * hour + 0.05 });
+    clock.advance(90 * 60 * 1000);
+    // The deadline is now half an hour ahead: its entry changes from one of its own to a shared one.
+    await store.patch({ shape: "note", id: "a", merge: { n: 2 } });
+    expect((await store.verify()).problems).toEqual([]);
+    clock.advance(30 * 60 * 1000 + 49);
+    expect(await store.get("note", "a")).toEqual({ n: 2 });
+    clock.advance(1);
+    expect(await store.get("note", "a")).toBeUndefined();
+    expect(await store.sweep()).toBe(0); // Not due before the end of its tenth of a second.
+    clock.advance(100);
+    expect(await store.sweep()).toBe(1);
+    await store.close();
+  });
+});
