@@ -1,9 +1,47 @@
-/**
- * Every error that callers can meet, by its stable code. `status` is the HTTP status it travels under, also when no HTTP
- * is involved; `retryable` says whether the same call may succeed later without any change. A test compares this table
- * with `docs/errors.md`.
- */
-export const errorTable = Object.freeze({
+/** A stable name of a fault; `errorTable` says what each means. */
+export type ErrorCode =
+  | "invalid_request"
+  | "revision_unknown"
+  | "unauthorized"
+  | "forbidden"
+  | "not_found"
+  | "route_not_found"
+  | "method_not_allowed"
+  | "revision_compacted"
+  | "precondition_failed"
+  | "too_large"
+  | "unsupported_media_type"
+  | "write_id_conflict"
+  | "overloaded"
+  | "store_failed"
+  | "store_closed"
+  | "unavailable"
+  | "outcome_unknown"
+  | "internal"
+  | "store_locked"
+  | "store_unwritable"
+  | "store_format"
+  | "store_damaged"
+  | "backup_invalid"
+  | "idempotency_conflict"
+  | "call_in_flight"
+  | "call_parked"
+  | "needs_review"
+  | "claim_lost"
+  | "tool_call_failed"
+  | "record_malformed";
+
+/** What is the same for all errors of one code. */
+export interface ErrorFacts {
+  /** The HTTP status that it travels under, also when no HTTP is involved. */
+  readonly status: number;
+  /** Whether the same call may succeed later without any change. */
+  readonly retryable: boolean;
+  readonly title: string;
+}
+
+/** Every error that callers can meet, by its code. A test compares this table with `docs/errors.md`. */
+export const errorTable: { readonly [Code in ErrorCode]: ErrorFacts } = Object.freeze({
   // The caller's request cannot be carried out as it stands.
   invalid_request: { status: 400, retryable: false, title: "The request is not valid" },
   revision_unknown: { status: 400, retryable: false, title: "The revision lies beyond the newest one" },
@@ -42,10 +80,7 @@ export const errorTable = Object.freeze({
   claim_lost: { status: 409, retryable: false, title: "The claim is no longer held" },
   tool_call_failed: { status: 424, retryable: false, title: "The call has failed" },
   record_malformed: { status: 500, retryable: false, title: "The stored document is not the record of a tool call" },
-} satisfies Record<string, { status: number; retryable: boolean; title: string }>);
-
-/** A stable name of a fault; `errorTable` lists them all. */
-export type ErrorCode = keyof typeof errorTable;
+});
 
 /** What an error may carry besides its message. */
 export interface ErrorDetails {

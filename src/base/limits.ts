@@ -52,22 +52,34 @@ export const defaultLimits: Limits = Object.freeze({
 });
 
 /** Bounds inside the embedded engine, which no caller negotiates. */
-export const engineLimits = Object.freeze({
+export interface EngineLimits {
   /** Bytes accepted but not yet on disk. Beyond that a write is refused with 503: memory stays bounded when the disk is slow. */
-  stagedBytesMax: 64 * 1024 * 1024,
+  readonly stagedBytesMax: number;
   /** A group of writes that share one sync is closed at this size, so that its callers do not wait for a very large one. */
-  groupBytesMax: 4 * 1024 * 1024,
+  readonly groupBytesMax: number;
   /** The same, by the number of commits. */
-  groupCommitsMax: 4096,
+  readonly groupCommitsMax: number;
   /** Write ids are remembered for this long: clients stop retrying after 30 s, and queues in front of them within minutes. */
-  writeIdAgeMsMax: 10 * 60 * 1000,
+  readonly writeIdAgeMsMax: number;
   /** And at most so many, the newest: the index of them is held in memory. */
-  writeIdCountMax: 1_000_000,
+  readonly writeIdCountMax: number;
   /** Documents that one step of the sweeper looks at: a step holds the event loop, and claims must not wait for it. */
-  sweepDocumentsMax: 256,
+  readonly sweepDocumentsMax: number;
   /** Commits buffered for one watcher; a slower one continues from the log on disk. */
-  watchBufferCommitsMax: 1024,
+  readonly watchBufferCommitsMax: number;
   /** Bytes buffered for one watcher. */
+  readonly watchBufferBytesMax: number;
+}
+
+/** The bounds inside the embedded engine. */
+export const engineLimits: EngineLimits = Object.freeze({
+  stagedBytesMax: 64 * 1024 * 1024,
+  groupBytesMax: 4 * 1024 * 1024,
+  groupCommitsMax: 4096,
+  writeIdAgeMsMax: 10 * 60 * 1000,
+  writeIdCountMax: 1_000_000,
+  sweepDocumentsMax: 256,
+  watchBufferCommitsMax: 1024,
   watchBufferBytesMax: 4 * 1024 * 1024,
 });
 

@@ -88,8 +88,11 @@ export interface CheckOperation<S extends string = string> {
   readonly if_match: Condition;
 }
 
-/** A merge patch of `F`: any member may be left out, or null to remove it. */
-export type MergePatch<F> = { readonly [K in keyof F]?: (F[K] extends object ? MergePatch<F[K]> | F[K] : F[K]) | null };
+/** A merge patch of `F`: any member may be left out, or null to remove it; objects merge, arrays and the rest replace. */
+export type MergePatch<F> = { readonly [K in keyof F]?: MemberPatch<F[K]> | null };
+
+/** What a merge patch may say of one member. */
+export type MemberPatch<V> = V extends readonly unknown[] ? V : V extends object ? V | MergePatch<V> : V;
 
 /** One operation of a batch. */
 export type BatchOperation<Shapes = AnyShapes> = {

@@ -27,10 +27,11 @@ import { checkKeys, checkList, checkScan, checkWait, checkWatch } from "../docum
 import { type BackupSummary, backup } from "./backup.js";
 import { ClockMark } from "./clock-mark.js";
 import { type DeclaredShapes, ShapeRules } from "./declared-shapes.js";
+import { fieldsOf, toDocument } from "./document-codec.js";
 import { GroupCommit } from "./group-commit.js";
 import { History, type HistoryOptions } from "./history.js";
 import type { Level } from "./level.js";
-import { Reader } from "./reader.js";
+import { type LiveDocument, Reader } from "./reader.js";
 import { markClean, recover } from "./recover.js";
 import { Sweeper } from "./sweeper.js";
 import { type VerifyReport, verify } from "./verify.js";
@@ -180,15 +181,13 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
   }
 
   async get<S extends ShapeName<Shapes>>(shape: S, id: string): Promise<Shapes[S] | undefined> {
-    const name = checkShape(shape, "shape");
-    const checkedId = checkId(id, "id", this.limits);
-    return this.#read(async () => (await this.#reader.getFields(name, checkedId)) as Shapes[S] | undefined);
+    const { document } = await this.#live(checkShape(shape, "shape"), checkId(id, "id", this.limits));
+    return document === undefined ? undefined : (fieldsOf(document) as Shapes[S]);
   }
 
   async getDocument<S extends ShapeName<Shapes>>(shape: S, id: string): Promise<Document<Shapes[S]> | undefined> {
-    const name = checkShape(shape, "shape");
-    const checkedId = checkId(id, "id", this.limits);
-    return this.#read(async () => (await this.#reader.getDocument(name, checkedId)) as Document<Shapes[S]> | undefined);
+    const { document, now } = await this.#live(checkShape(shape, "shape"), checkId(id, "id", this.limits));
+    return document === undefined ? undefined : (toDocument(shape, id, document, now) as Document<Shapes[S]>);
   }
 
   async getMany<S extends ShapeName<Shapes>>(
@@ -270,7 +269,7 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
     };
   }
 
-  /** Takes every expired document off the disk now; resolves with their number. */
+  /** Takes documents off the disk now that expired a tenth of a second ago or earlier; resolves with their number. */
   async sweep(): Promise<number> {
     return this.#read(() => this.#sweeper.sweep());
   }
@@ -326,15 +325,25 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
     return replayed === true ? { ...result, replayed } : result;
   }
 
-  /** Runs a read; `close` waits for it. */
+  /**
+   * Reads one document. Most such reads end within the turn of the event loop that they began in. A caller that polls in
+   * a tight loop would never let the loop go on, and what it waits for would never come: now and then the loop gets a turn.
+   */
+  async #live(shape: string, id: string): Promise<LiveDocument> {
+    this.#checkOpen();
+    this.#reads += 1;
+    if (this.#reads % readsBetweenTurns === 0) {
+      await new Promise((resolve) => setImmediate(resolve));
+      this.#checkOpen();
+    }
+    return this.#reader.readLive(shape, id);
+  }
+
+  /** Runs a read of several steps; `close` waits for it. */
   async #read<Result>(read: () => Promise<Result>): Promise<Result> {
     this.#checkOpen();
     this.#pending += 1;
-    this.#reads += 1;
     try {
-      // Most reads end within the turn of the event loop that they began in. A caller that polls in a tight loop would
-      // never let the loop go on, and what it waits for would never come.
-      if (this.#reads % readsBetweenTurns === 0) await new Promise((resolve) => setImmediate(resolve));
       return await read();
     } finally {
       this.#pending -= 1;

@@ -30,21 +30,25 @@ export interface Dependent {
 /** Commits that go to disk together. */
 export class Group {
   readonly commits: StagedCommit[] = [];
-  readonly notes: WriteNote[] = [];
+  /** The notes of its write ids, by the id's hash. */
+  readonly notes: Map<string, WriteNote> = new Map();
   /** Entries of the expiry index that the sweeper is done with. */
   readonly sweptEntries: Buffer[] = [];
   readonly dependents: Dependent[] = [];
+  /**
+   * The documents' newest states in this group, by name. Each group has a map of its own that goes as a whole: one map
+   * for all, with entries coming and going, rebuilds itself all the time and keeps the garbage collector busy.
+   */
+  readonly states: Map<string, StagedState> = new Map();
   bytes = 0;
 
   get isEmpty(): boolean {
-    return this.commits.length === 0 && this.notes.length === 0 && this.sweptEntries.length === 0;
+    return this.commits.length === 0 && this.notes.size === 0 && this.sweptEntries.length === 0;
   }
 
   get isFull(): boolean {
     const { groupCommitsMax, groupBytesMax } = engineLimits;
-    return (
-      this.commits.length >= groupCommitsMax || this.notes.length >= groupCommitsMax || this.bytes >= groupBytesMax
-    );
+    return this.commits.length >= groupCommitsMax || this.notes.size >= groupCommitsMax || this.bytes >= groupBytesMax;
   }
 }
 
@@ -77,7 +81,6 @@ export class GroupCommit {
   readonly #sync: boolean;
   readonly #writeIds: WriteIds;
   readonly #onDurable: GroupCommitOptions["onDurable"];
-  readonly #staged = new Map<string, StagedState>();
   /** Groups that are full and wait for their turn, oldest first. */
   readonly #full: Group[] = [];
   #gathering = new Group();
@@ -122,7 +125,27 @@ export class GroupCommit {
 
   /** The staged state of a document, if it has one. */
   staged(name: string): StagedState | undefined {
-    return this.#staged.get(name);
+    // Nearly always at most two groups exist, the one that gathers and the one that is being written.
+    const state = this.#gathering.states.get(name);
+    if (state !== undefined || (this.#full.length === 0 && this.#writing === undefined)) return state;
+    return this.#newestFirst((group) => group.states.get(name));
+  }
+
+  /** The note of a write that is staged under this write id, and the group that will make it durable. */
+  stagedNote(id: Buffer): { readonly note: WriteNote; readonly group: Group } | undefined {
+    const name = noteName(id);
+    return this.#newestFirst((group) => {
+      const note = group.notes.get(name);
+      return note === undefined ? undefined : { note, group };
+    });
+  }
+
+  #newestFirst<Found>(look: (group: Group) => Found | undefined): Found | undefined {
+    let found = look(this.#gathering);
+    for (let index = this.#full.length - 1; found === undefined && index >= 0; index--) {
+      found = look(this.#full[index] as Group);
+    }
+    return found ?? (this.#writing === undefined ? undefined : look(this.#writing));
   }
 
   /** The newest group that holds or will hold a commit; undefined when nothing is staged. */
@@ -135,15 +158,13 @@ export class GroupCommit {
    * now would show it as absent, although a renewal was accepted in time.
    */
   groupInDoubt(shape: string, now: number): Group | undefined {
-    let group: Group | undefined;
-    if (this.#staged.size === 0) return undefined;
     const prefix = documentName(shape, "");
-    for (const [name, state] of this.#staged) {
-      if (state.replacedDeadline !== 0 && state.replacedDeadline <= now && name.startsWith(prefix)) {
-        group = state.group;
+    return this.#newestFirst((group) => {
+      for (const [name, { replacedDeadline }] of group.states) {
+        if (replacedDeadline !== 0 && replacedDeadline <= now && name.startsWith(prefix)) return group;
       }
-    }
-    return group;
+      return undefined;
+    });
   }
 
   /** Throws when a write of this size cannot be taken now. */
@@ -173,12 +194,12 @@ export class GroupCommit {
     this.#stagedBytes += bytes;
     group.commits.push({ revision, changes });
     group.dependents.push(dependent);
-    if (note !== undefined) group.notes.push(note);
+    if (note !== undefined) group.notes.set(noteName(note.id), note);
     for (const change of changes) {
       const name = documentName(change.shape, change.id);
-      const replaced = this.#staged.get(name)?.replacedDeadline ?? 0;
+      const replaced = this.staged(name)?.replacedDeadline ?? 0;
       const deadline = change.previous?.expiresAt ?? 0;
-      this.#staged.set(name, {
+      group.states.set(name, {
         document: change.document,
         group,
         replacedDeadline: replaced === 0 || (deadline !== 0 && deadline < replaced) ? deadline : replaced,
@@ -192,7 +213,7 @@ export class GroupCommit {
   /** Has a write noted that changes nothing, with the next group. Returns that group. */
   stageNote(note: WriteNote, dependent: Dependent): Group {
     const group = this.#gathering;
-    group.notes.push(note);
+    group.notes.set(noteName(note.id), note);
     group.dependents.push(dependent);
     this.#closeIfFull();
     this.#schedule();
@@ -247,6 +268,7 @@ export class GroupCommit {
     this.#writing = group;
     const last = group.commits.at(-1)?.revision;
     const now = this.#clock.now();
+    const notes = [...group.notes.values()];
     const noteNumber = this.#writeIds.nextNumber;
     try {
       const operations = group.commits.flatMap(documentOperations);
@@ -261,17 +283,18 @@ export class GroupCommit {
         index = indexOperations(group.commits, last);
         operations.push({ type: "put", key, value: entry.value }, ...index);
       }
-      operations.push(...this.#writeIds.operations(group.notes, noteNumber, now));
+      operations.push(...this.#writeIds.operations(notes, noteNumber, now));
       // Dropping entries of the expiry index needs no sync: a stale mention is harmless.
-      await writeBatch(this.#level, operations, { sync: this.#sync && group.commits.length + group.notes.length > 0 });
+      await writeBatch(this.#level, operations, { sync: this.#sync && group.commits.length + notes.length > 0 });
       this.#durable = last ?? this.#durable;
       this.#logBytes = header?.totalBytes ?? this.#logBytes;
-      this.#unstage(group);
-      if (group.notes.length > 0) {
+      this.#stagedBytes -= group.bytes;
+      this.#writing = undefined;
+      if (notes.length > 0) {
         this.#writeIds.remember(
           noteNumber,
           now,
-          group.notes.map((note) => note.id),
+          notes.map((note) => note.id),
         );
       }
       this.#onDurable(group, header, index);
@@ -279,20 +302,9 @@ export class GroupCommit {
       this.#fail(group, error);
       return;
     }
-    this.#writing = undefined;
     for (const dependent of group.dependents) dependent.durable();
     if (this.#full.length > 0 || !this.#gathering.isEmpty) this.#schedule();
     else this.#becomeIdle();
-  }
-
-  #unstage(group: Group): void {
-    this.#stagedBytes -= group.bytes;
-    for (const commit of group.commits) {
-      for (const { shape, id } of commit.changes) {
-        const name = documentName(shape, id);
-        if (this.#staged.get(name)?.group === group) this.#staged.delete(name);
-      }
-    }
   }
 
   /**
@@ -309,7 +321,6 @@ export class GroupCommit {
     this.#writing = undefined;
     const later = [...this.#full.splice(0), this.#gathering];
     this.#gathering = new Group();
-    this.#staged.clear();
     this.#stagedBytes = 0;
     const unknown = new OutcomeUnknownError("the disk failed during this write; it may have been applied or not", {
       cause,
@@ -326,6 +337,10 @@ export class GroupCommit {
     this.#whenIdle = [];
     for (const resolve of waiting) resolve();
   }
+}
+
+function noteName(id: Buffer): string {
+  return id.toString("latin1");
 }
 
 /** What a commit does to the documents themselves. */

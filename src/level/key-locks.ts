@@ -12,10 +12,15 @@
 export class KeyLocks {
   /** The sections that wait for a name, in order of arrival; an empty list: held, and nobody waits. */
   readonly #waiting = new Map<string, (() => void)[]>();
+  /**
+   * The names of the only holder, when there is just one and nobody waits: nearly always. They are entered in the map
+   * only when a second section comes, so that a lone write costs the map nothing.
+   */
+  #only: readonly string[] | undefined;
 
   /** Locks that are held now. */
   get size(): number {
-    return this.#waiting.size;
+    return this.#waiting.size + (this.#only?.length ?? 0);
   }
 
   /**
@@ -25,26 +30,39 @@ export class KeyLocks {
    * @param names each at most once, in one order that all callers share (or two batches could wait for each other)
    */
   run(names: readonly string[], section: () => void): void {
-    this.#acquire(names, 0, () => {
-      try {
-        section();
-      } finally {
-        this.#release(names);
-      }
-    });
+    if (this.#only === undefined && this.#waiting.size === 0) this.#runAlone(names, section);
+    else this.#acquire(names, 0, section);
   }
 
-  #acquire(names: readonly string[], from: number, whenHeld: () => void): void {
+  #runAlone(names: readonly string[], section: () => void): void {
+    this.#only = names;
+    try {
+      section();
+    } finally {
+      if (this.#only === names) this.#only = undefined;
+      else this.#release(names);
+    }
+  }
+
+  #acquire(names: readonly string[], from: number, section: () => void): void {
+    if (this.#only !== undefined) {
+      for (const name of this.#only) this.#waiting.set(name, []);
+      this.#only = undefined;
+    }
     for (let index = from; index < names.length; index++) {
       const name = names[index] as string;
       const queue = this.#waiting.get(name);
       if (queue !== undefined) {
-        queue.push(() => this.#acquire(names, index + 1, whenHeld));
+        queue.push(() => this.#acquire(names, index + 1, section));
         return;
       }
       this.#waiting.set(name, []);
     }
-    whenHeld();
+    try {
+      section();
+    } finally {
+      this.#release(names);
+    }
   }
 
   #release(names: readonly string[]): void {

@@ -1,11 +1,19 @@
 import type { AnchoredClock } from "../base/clock.js";
 import type { Limits } from "../base/limits.js";
-import type { Document, DocumentKey, Fields, ListPage } from "../documents/contract.js";
+import type { Document, DocumentKey, ListPage } from "../documents/contract.js";
 import type { CheckedList } from "../documents/requests-read.js";
-import { decodeDocument, fieldsOf, isExpired, type StoredDocument, toDocument } from "./document-codec.js";
+import { decodeDocument, isExpired, type StoredDocument, toDocument } from "./document-codec.js";
 import type { Group, GroupCommit } from "./group-commit.js";
 import { documentKey, documentName, documentRange, everyLogEntry, numberOfKey, parseDocumentKey } from "./keys.js";
 import type { Level, LevelSnapshot } from "./level.js";
+
+/** What a read of one document finds. */
+export interface LiveDocument {
+  /** undefined: absent. */
+  readonly document: StoredDocument | undefined;
+  /** The store's now when it was read, in milliseconds since 1970. */
+  readonly now: number;
+}
 
 /**
  * Reads see durable states only: LevelDB shows a batch no earlier than it has synced it. There is one case in which what
@@ -35,29 +43,14 @@ export class Reader {
     return value === undefined ? undefined : decodeDocument(key, value);
   }
 
-  /** The document as it lives now. */
-  async readLive(shape: string, id: string): Promise<{ document: StoredDocument | undefined; now: number }> {
-    const key = documentKey(shape, id);
-    for (;;) {
-      const now = this.#clock.now();
-      const document = this.readStored(key);
-      if (document === undefined || !isExpired(document, now)) return { document, now };
-      const group = this.#groups?.staged(documentName(shape, id))?.group;
-      if (group === undefined) return { document: undefined, now };
-      await this.#groups?.whenDurable(group);
-    }
-  }
-
-  /** A document's fields alone. */
-  async getFields(shape: string, id: string): Promise<Fields | undefined> {
-    const { document } = await this.readLive(shape, id);
-    return document === undefined ? undefined : fieldsOf(document);
-  }
-
-  /** The document as callers see it. */
-  async getDocument(shape: string, id: string): Promise<Document | undefined> {
-    const { document, now } = await this.readLive(shape, id);
-    return document === undefined ? undefined : toDocument(shape, id, document, now);
+  /** The document as it lives now: at once, unless it must wait for a staged write. */
+  readLive(shape: string, id: string): LiveDocument | Promise<LiveDocument> {
+    const now = this.#clock.now();
+    const document = this.readStored(documentKey(shape, id));
+    if (document === undefined || !isExpired(document, now)) return { document, now };
+    const group = this.#groups?.staged(documentName(shape, id))?.group;
+    if (this.#groups === undefined || group === undefined) return { document: undefined, now };
+    return this.#groups.whenDurable(group).then(() => this.readLive(shape, id));
   }
 
   /** Several documents in one snapshot. */

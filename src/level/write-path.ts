@@ -18,7 +18,7 @@ import {
   toDocument,
   toIso,
 } from "./document-codec.js";
-import type { Dependent, Group, GroupCommit } from "./group-commit.js";
+import type { Group, GroupCommit } from "./group-commit.js";
 import { KeyLocks } from "./key-locks.js";
 import { documentKey, documentName } from "./keys.js";
 import { describeRequest, type Found, type PreparedWrite } from "./prepared-write.js";
@@ -46,13 +46,7 @@ interface Effect {
   readonly document: StoredDocument | null | undefined;
 }
 
-/** A write that is staged, for a duplicate that arrives before it is durable. */
-interface StagedWrite {
-  readonly request: Buffer;
-  readonly group: Group;
-  readonly revision: number;
-  readonly effects: readonly Effect[];
-}
+type RequestIdentity = Pick<WriteNote, "id" | "request">;
 
 export interface WritePathOptions {
   readonly clock: AnchoredClock;
@@ -71,8 +65,6 @@ export class WritePath {
   readonly #writeIds: WriteIds;
   readonly #shapes: ShapeRules;
   readonly #locks = new KeyLocks();
-  /** Staged writes by their write id's hash. */
-  readonly #stagedWrites = new Map<string, StagedWrite>();
 
   constructor(options: WritePathOptions) {
     this.#clock = options.clock;
@@ -90,7 +82,7 @@ export class WritePath {
 
   /** Carries out one checked operation. Resolves when its commit is durable. */
   submit(write: CheckedWrite, writeId: string | undefined): Promise<BatchResult> {
-    return this.#submit([write], () => "", writeId);
+    return this.#submit([write], singlePath, writeId);
   }
 
   /** Carries out the checked operations of a batch as one commit. Resolves when it is durable. */
@@ -144,7 +136,7 @@ export class WritePath {
   /** What happens under the locks. */
   #carryOut(
     prepared: readonly PreparedWrite[],
-    identity: Pick<WriteNote, "id" | "request"> | undefined,
+    identity: RequestIdentity | undefined,
     resolve: (result: BatchResult) => void,
     reject: (error: unknown) => void,
   ): void {
@@ -168,63 +160,39 @@ export class WritePath {
     const effects = prepared.map((one, index) =>
       this.#apply(one, found[index] as Found, fields[index], revision, now, changes),
     );
+    // A write that changes nothing names the revision that it was judged at.
+    const answered = changes.length === 0 ? revision - 1 : revision;
     if (changes.length === 0 && identity === undefined) {
-      // Nothing to write. The answer names the current revision, which must not lie before anything a reader has seen.
-      const answer = (): void => resolve(this.#answer(prepared, this.#groups.durableRevision, effects));
+      const answer = (): void => resolve(this.#answer(prepared, answered, effects));
       this.#answerWhenDurable(this.#groups.newestGroup, answer, reject);
       return;
     }
 
     this.#groups.checkRoom(commitBytes(changes));
-    // With a write id, a write that changes nothing is noted too: its repetition must not meet a newer document.
-    const answered = changes.length === 0 ? this.#groups.assignedRevision : revision;
-    const staged = identity?.id.toString("latin1");
-    const settled = (): void => {
-      if (staged !== undefined) this.#stagedWrites.delete(staged);
-    };
-    const dependent: Dependent = {
-      durable: () => {
-        settled();
-        resolve(this.#answer(prepared, answered, effects));
-      },
-      failed: (error) => {
-        settled();
-        reject(error);
-      },
-    };
+    const dependent = { durable: () => resolve(this.#answer(prepared, answered, effects)), failed: reject };
     const note =
       identity === undefined ? undefined : { ...identity, revision: answered, results: effects.map(toNoted) };
-    const group =
-      changes.length === 0 && note !== undefined
-        ? this.#groups.stageNote(note, dependent)
-        : this.#groups.stage(revision, changes, dependent, note);
-    if (staged !== undefined && identity !== undefined) {
-      this.#stagedWrites.set(staged, { request: identity.request, group, revision: answered, effects });
-    }
+    // With a write id, a write that changes nothing is noted too: its repetition must not meet a newer document.
+    if (changes.length === 0 && note !== undefined) this.#groups.stageNote(note, dependent);
+    else this.#groups.stage(revision, changes, dependent, note);
   }
 
   /** Answers the same write again from its first answer; false when this write id has not been seen. */
   #replay(
     prepared: readonly PreparedWrite[],
-    identity: Pick<WriteNote, "id" | "request">,
+    identity: RequestIdentity,
     resolve: (result: BatchResult) => void,
     reject: (error: unknown) => void,
   ): boolean {
-    const staged = this.#stagedWrites.get(identity.id.toString("latin1"));
-    const note = staged === undefined ? this.#writeIds.find(identity.id) : undefined;
-    const request = staged?.request ?? note?.request;
-    if (request === undefined) return false;
-    if (!request.equals(identity.request)) {
+    const staged = this.#groups.stagedNote(identity.id);
+    const note = staged?.note ?? this.#writeIds.find(identity.id);
+    if (note === undefined) return false;
+    if (!note.request.equals(identity.request)) {
       throw new OnceKvError("write_id_conflict", "this write id was used for another request; choose a new one");
     }
-    if (staged !== undefined) {
-      const { revision, effects } = staged;
-      const answer = (): void => resolve({ ...this.#answer(prepared, revision, effects), replayed: true });
-      this.#answerWhenDurable(staged.group, answer, reject);
-    } else if (note !== undefined) {
-      const effects = note.results.map((result, index) => fromNoted(result, prepared[index]?.key));
-      resolve({ ...this.#answer(prepared, note.revision, effects), replayed: true });
-    }
+    const effects = note.results.map((result, index) => fromNoted(result, prepared[index]?.key));
+    const answer = (): void => resolve({ ...this.#answer(prepared, note.revision, effects), replayed: true });
+    this.#answerWhenDurable(staged?.group, answer, reject);
     return true;
   }
 
@@ -314,6 +282,10 @@ export class WritePath {
     if (group === undefined) answer();
     else group.dependents.push({ durable: answer, failed: reject });
   }
+}
+
+function singlePath(): string {
+  return "";
 }
 
 /** The newest of the groups that the found states wait for; groups become durable in order. */
