@@ -109,7 +109,7 @@ export async function* readBackup(file: string): AsyncGenerator<BackupHeader | {
     if (name.toString("latin1") !== magic) throw invalid(file, "it does not begin as a backup of oncekv does");
     let line = "";
     while (!line.endsWith("\n")) line += (await source.take(1, "its second line")).toString("latin1");
-    yield JSON.parse(line) as BackupHeader;
+    yield parseHeader(file, line);
     let documents = 0;
     for (;;) {
       const head = await source.take(9, "the next document");
@@ -124,8 +124,17 @@ export async function* readBackup(file: string): AsyncGenerator<BackupHeader | {
     }
     const digest = source.digest();
     if (!digest.equals(await source.take(hashBytes, "its checksum"))) throw invalid(file, "its checksum is wrong");
+    if (!(await source.isAtEnd())) throw invalid(file, "something follows behind its checksum");
   } finally {
     source.close();
+  }
+}
+
+function parseHeader(file: string, line: string): BackupHeader {
+  try {
+    return JSON.parse(line) as BackupHeader;
+  } catch (error) {
+    throw invalid(file, "its second line is not JSON", error);
   }
 }
 
@@ -170,6 +179,10 @@ class Source {
   /** The hash of everything taken so far. */
   digest(): Buffer {
     return this.#hash.copy().digest();
+  }
+
+  async isAtEnd(): Promise<boolean> {
+    return this.#rest.length === 0 && (await this.#next()).done === true;
   }
 
   close(): void {

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "../base/clock.js";
 import { OnceKvError } from "../base/errors.js";
 import { type BackupHeader, BackupWriter, invalid, readBackup } from "./backup-file.js";
 import type { StagedCommit } from "./commit.js";
-import { decodeDocument, isExpired, toIso } from "./document-codec.js";
+import { decodeDocument, isExpired, type StoredDocument, toIso } from "./document-codec.js";
 import { indexOperations } from "./expiry-index.js";
 import { everyDocument, parseDocumentKey } from "./keys.js";
 import { type Level, type LevelOperation, type LevelSnapshot, writeBatch } from "./level.js";
@@ -111,8 +111,13 @@ async function* batchesOf(file: string, onHeader: (header: BackupHeader) => void
       continue;
     }
     const { key, value } = item;
-    const document = decodeDocument(key, value);
     const { shape, id } = parseDocumentKey(key);
+    let document: StoredDocument;
+    try {
+      document = decodeDocument(key, value);
+    } catch (error) {
+      throw invalid(file, `document ${shape}/${JSON.stringify(id)} in it is damaged`, error);
+    }
     const change = { type: "put" as const, key, shape, id, document, previous: undefined };
     batch.push({ revision: document.revision, changes: [change] });
     bytes += value.length;

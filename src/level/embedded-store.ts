@@ -31,6 +31,7 @@ import { fieldsOf, toDocument } from "./document-codec.js";
 import { GroupCommit } from "./group-commit.js";
 import { History, type HistoryOptions } from "./history.js";
 import type { Level } from "./level.js";
+import { fromLevel } from "./level-errors.js";
 import { type LiveDocument, Reader } from "./reader.js";
 import { markClean, recover } from "./recover.js";
 import { Sweeper } from "./sweeper.js";
@@ -233,9 +234,13 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
   ): AsyncGenerator<Document<Shapes[S]>> {
     const { prefix } = checkScan(shape, options, this.limits);
     this.#checkOpen();
-    for await (const document of this.#reader.scan(shape, prefix)) {
-      yield document as Document<Shapes[S]>;
-      this.#checkOpen();
+    try {
+      for await (const document of this.#reader.scan(shape, prefix)) {
+        yield document as Document<Shapes[S]>;
+        this.#checkOpen();
+      }
+    } catch (error) {
+      throw fromLevel(error);
     }
   }
 
@@ -336,7 +341,11 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
       await new Promise((resolve) => setImmediate(resolve));
       this.#checkOpen();
     }
-    return this.#reader.readLive(shape, id);
+    try {
+      return await this.#reader.readLive(shape, id);
+    } catch (error) {
+      throw fromLevel(error);
+    }
   }
 
   /** Runs a read of several steps; `close` waits for it. */
@@ -345,6 +354,8 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
     this.#pending += 1;
     try {
       return await read();
+    } catch (error) {
+      throw fromLevel(error);
     } finally {
       this.#pending -= 1;
       if (this.#pending === 0) this.#whenSettled?.();

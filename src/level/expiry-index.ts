@@ -13,13 +13,13 @@ import { checkSeal, seal, sealBytes } from "./sealed.js";
  * a second, and when a document is written again its old mention stays behind, stale. The sweeper therefore trusts no
  * mention: it deletes only a document that still has the revision that was indexed and has expired.
  */
-export const ownEntryFromMs: number = 60 * 60 * 1000;
+const ownEntryFromMs = 60 * 60 * 1000;
 
 /** Deadlines in one shared entry lie within this many milliseconds; the sweeper comes at their end. */
 const sharedSpanMs = 100;
 
 /** Documents in one shared entry, so that a step of the sweeper stays short. */
-export const sharedDocumentsMax = 256;
+const sharedDocumentsMax = 256;
 
 /** One document that the index mentions. */
 export interface ExpiryMention {
@@ -34,7 +34,7 @@ export function hasOwnEntry(document: StoredDocument): boolean {
 }
 
 /** When the sweeper comes for a deadline in a shared entry. */
-export function sharedInstant(deadline: number): number {
+function sharedInstant(deadline: number): number {
   return Math.ceil(deadline / sharedSpanMs) * sharedSpanMs;
 }
 

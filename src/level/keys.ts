@@ -43,7 +43,7 @@ export function everyDocument(): { gte: Buffer; lt: Buffer } {
 }
 
 /** The first key behind all keys that begin with `prefix`. */
-export function after(prefix: Buffer): Buffer {
+function after(prefix: Buffer): Buffer {
   const bound = Buffer.from(prefix);
   for (let index = bound.length - 1; index >= 0; index--) {
     const byte = bound[index] ?? 0;

@@ -3,6 +3,7 @@ import { InvalidRequestError } from "../base/errors.js";
 import type { AnyShapes } from "../documents/contract.js";
 import { EmbeddedStore, type MemoryStoreOptions } from "./embedded-store.js";
 import type { Level } from "./level.js";
+import { fromLevel } from "./level-errors.js";
 import { droppedAtOpen, openFolder, resolveFolder } from "./open-folder.js";
 import { noteDamage } from "./recover.js";
 import { type VerifyReport, verify } from "./verify.js";
@@ -36,7 +37,7 @@ export async function openStore<Shapes = AnyShapes>(options: StoreOptions): Prom
     return await EmbeddedStore.start<Shapes>(level, { ...options, where: folder, durability, acceptLoss, dropped });
   } catch (error) {
     await level.close();
-    throw error;
+    throw fromLevel(error, `the database in ${folder}`);
   }
 }
 

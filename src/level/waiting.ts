@@ -1,3 +1,4 @@
+import { onAbort } from "../base/abort-signal.js";
 import type { AnchoredClock, Clock } from "../base/clock.js";
 import { StoreClosedError } from "../base/errors.js";
 import type { WaitResult } from "../documents/contract.js";
@@ -76,9 +77,10 @@ export class Waiting {
     return new Promise((resolve, reject) => {
       const wakers = this.#wakers.get(name) ?? new Set();
       this.#wakers.set(name, wakers);
+      let stopListening = (): void => {};
       const stop = (): void => {
         cancel();
-        signal?.removeEventListener("abort", abort);
+        stopListening();
         wakers.delete(wake);
         if (wakers.size === 0 && this.#wakers.get(name) === wakers) this.#wakers.delete(name);
       };
@@ -86,13 +88,13 @@ export class Waiting {
         stop();
         resolve();
       };
-      const abort = (): void => {
-        stop();
-        reject(signal?.reason);
-      };
       const cancel = this.#timers.setTimer(ms, wake, { keepAlive: true });
       wakers.add(wake);
-      signal?.addEventListener("abort", abort, { once: true });
+      // A signal that has aborted while the document was read ends the wait within this call.
+      stopListening = onAbort(signal, () => {
+        stop();
+        reject(signal?.reason);
+      });
     });
   }
 }

@@ -1,3 +1,4 @@
+import { onAbort } from "../base/abort-signal.js";
 import type { AnchoredClock, Clock } from "../base/clock.js";
 import { OnceKvError, StoreClosedError } from "../base/errors.js";
 import { engineLimits } from "../base/limits.js";
@@ -8,6 +9,7 @@ import { toLogged } from "./commit.js";
 import { decodeDocument, toDocument } from "./document-codec.js";
 import type { GroupCommit } from "./group-commit.js";
 import type { History } from "./history.js";
+import { fromLevel } from "./level-errors.js";
 
 /** Groups of commits that a watcher takes from the log at once. */
 const historyGroupsMax = 64;
@@ -86,12 +88,9 @@ export class Watcher implements AsyncIterableIterator<Commit> {
     this.#position = since;
     this.#told = since;
     this.#live = since >= groups.durableRevision;
-    const { signal } = request;
-    const onAbort = (): void => this.end(signal?.reason);
-    signal?.addEventListener("abort", onAbort, { once: true });
-    this.#stopListening = () => signal?.removeEventListener("abort", onAbort);
-    if (signal?.aborted === true) this.end(signal.reason);
-    else if (since > groups.assignedRevision) {
+    this.#stopListening = onAbort(request.signal, () => this.end(request.signal?.reason));
+    if (this.hasEnded) return;
+    if (since > groups.assignedRevision) {
       this.end(
         new OnceKvError(
           "revision_unknown",
@@ -221,7 +220,7 @@ export class Watcher implements AsyncIterableIterator<Commit> {
         else if (this.#buffer.length === 0) this.#position = commit.revision;
       }
     } catch (error) {
-      this.end(error);
+      this.end(fromLevel(error));
     }
   }
 

@@ -21,6 +21,7 @@ import {
 import type { Group, GroupCommit } from "./group-commit.js";
 import { KeyLocks } from "./key-locks.js";
 import { documentKey, documentName } from "./keys.js";
+import { fromLevel } from "./level-errors.js";
 import { describeRequest, type Found, type PreparedWrite } from "./prepared-write.js";
 import type { Reader } from "./reader.js";
 import { hash128, type NotedResult, type WriteIds, type WriteNote } from "./write-ids.js";
@@ -105,7 +106,7 @@ export class WritePath {
         try {
           this.#carryOut(prepared, identity, resolve, reject);
         } catch (error) {
-          reject(error);
+          reject(fromLevel(error));
         }
       });
     });

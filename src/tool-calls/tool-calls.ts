@@ -1,0 +1,230 @@
+import { OnceKvError } from "../base/errors.js";
+import type { AnyShapes, DocumentStore } from "../documents/contract.js";
+import { checkId } from "../documents/names.js";
+import { isPlainObject } from "../documents/plain-object.js";
+import { checkSignal, readMembers } from "../documents/request-members.js";
+import type { CallContext } from "./acquiring.js";
+import { Background } from "./background.js";
+import { type Claim, claimCall, type NotClaimed } from "./claim.js";
+import {
+  forgetCall,
+  getCall,
+  listCalls,
+  type ToolCallDocument,
+  type ToolCallListOptions,
+  type ToolCallPage,
+} from "./inspection.js";
+import { resolveCallOptions, resolveOptions, type ToolCallsOptions, type ToolCallsSettings } from "./options.js";
+import { RecordStore } from "./record-store.js";
+import { nameCall, type PreparedCall, prepareCall, type ToolCallName, type ToolCallRequest } from "./request.js";
+import type { ToolCallOutcome } from "./result.js";
+import { runCall, type Tool } from "./run.js";
+import { type ChunkOptions, checkChunkOptions, Handover } from "./stream.js";
+import { awaitOutcome } from "./waiting.js";
+
+/** What a tool's final result is: the last chunk of a stream, else what it returns. */
+export type FinalResult<R> = Awaited<R> extends AsyncIterable<infer C> ? C : Awaited<R>;
+
+/** A request for a tool that streams. */
+export type StreamRequest<C, T> = ToolCallRequest & ChunkOptions<C, T>;
+
+/** How long, and with what signal, to wait. */
+export interface WaitForOutcome {
+  /** Seconds; the `waitTimeout` of the options when absent. */
+  readonly timeout?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Makes tool calls fire once: at most one fire per claim, and a new claim only after the one before has been released, has
+ * lapsed unrenewed, or has failed long enough ago. Works over any `DocumentStore`; workers that share a store, a shape and
+ * keys share their calls.
+ *
+ * @throws InvalidRequestError when an option is not known or out of bounds
+ */
+export function toolCalls<Shapes = AnyShapes>(store: DocumentStore<Shapes>, options: ToolCallsOptions = {}): ToolCalls {
+  // The records have their own shape: how the others are typed does not matter here.
+  const untyped = store as unknown as DocumentStore;
+  return new ToolCalls(untyped, resolveOptions(options, store.limits));
+}
+
+/** The tool calls of one store; `toolCalls` makes it. */
+export class ToolCalls {
+  readonly #context: CallContext;
+  readonly #settings: ToolCallsSettings;
+  /** Calls that were begun and have not ended. */
+  readonly #active = new Set<Promise<unknown>>();
+  #closed = false;
+
+  constructor(store: DocumentStore, settings: ToolCallsSettings) {
+    const { clock, owner, newClaimId, shape } = settings;
+    const records = new RecordStore(store, shape);
+    const background = new Background(records, clock);
+    this.#settings = settings;
+    this.#context = { records, background, clock, owner, newClaimId, limits: store.limits, leases: new Set() };
+  }
+
+  /**
+   * Runs a tool call: claims it and enters the tool, or waits for and replays what another claim came to. What the tool
+   * throws is recorded by its class and thrown on to this caller as it is.
+   *
+   * @throws IdempotencyConflictError the key was used with other arguments
+   * @throws CallInFlightError somebody else is still at work when the time to wait is over
+   * @throws ToolCallFailedError the call has failed before, and is not to be tried again yet
+   * @throws ClaimLostError the claim was lost while the tool ran, so that its outcome is not recorded
+   * @throws NeedsReviewError, CallParkedError for records of other policies
+   * @throws OnceKvError what the store throws before the tool was entered: nothing was fired then
+   */
+  run<C, T>(
+    request: ToolCallRequest & ChunkOptions<C, T> & { readonly collect: (soFar: T | undefined, chunk: C) => T },
+    tool: Tool<AsyncIterable<C> | Promise<AsyncIterable<C>>>,
+  ): Promise<ToolCallOutcome<T>>;
+  run<R>(request: StreamRequest<FinalResult<R>, never>, tool: Tool<R>): Promise<ToolCallOutcome<FinalResult<R>>>;
+  run(request: UntypedStreamRequest, tool: Tool<unknown>): Promise<ToolCallOutcome<unknown>> {
+    return this.#track(async () => {
+      const { call, chunks } = this.#prepareStream(request);
+      return runCall(this.#context, call, tool, chunks);
+    });
+  }
+
+  /**
+   * The same for a tool that streams: yields its chunks as they come, and returns the outcome. A replay yields the stored
+   * final result as its only chunk. The call begins with the first `next()`; a reader who leaves early does not end it.
+   */
+  async *stream<C, T = C>(
+    request: Omit<StreamRequest<C, T>, "onChunk">,
+    tool: Tool<AsyncIterable<C> | Promise<AsyncIterable<C>>>,
+  ): AsyncGenerator<C | T, ToolCallOutcome<T>> {
+    const handover = new Handover<C>();
+    let chunks = 0;
+    const onChunk = (chunk: C): Promise<void> => {
+      chunks += 1;
+      return handover.push(chunk);
+    };
+    const running = this.#track(async () => {
+      const prepared = this.#prepareStream({ ...request, onChunk });
+      return runCall(this.#context, prepared.call, tool, prepared.chunks);
+    });
+    const end = (): void => handover.end();
+    void running.then(end, end);
+    yield* handover.values();
+    const outcome = (await running) as ToolCallOutcome<T>;
+    if (chunks === 0 && outcome.result !== undefined) yield outcome.result;
+    return outcome;
+  }
+
+  /**
+   * Claims a call for the caller to carry out by hand, or waits for and replays what another claim came to.
+   *
+   * @throws as `run`
+   */
+  claim(request: ToolCallRequest): Promise<Claim | NotClaimed> {
+    return this.#track(async () => claimCall(this.#context, this.#prepare(request)));
+  }
+
+  /**
+   * Waits for what a call comes to, without ever claiming it.
+   *
+   * @param target the call, or its whole key
+   * @returns undefined when nobody has called it, or it was forgotten
+   * @throws as `run`
+   */
+  wait(target: string | ToolCallName, options: WaitForOutcome = {}): Promise<ToolCallOutcome<unknown> | undefined> {
+    return this.#track(async () => {
+      readMembers(options, "", "the options", waitMembers);
+      const { timeout: waitTimeout, signal } = options;
+      const { limits } = this.#context;
+      const settings = resolveCallOptions(this.#settings.call, { waitTimeout }, limits);
+      const named = typeof target === "string" ? undefined : nameOf(target, limits);
+      return awaitOutcome(this.#context, {
+        key: named?.key ?? checkId(target, "target", limits),
+        identity: named,
+        timeoutMs: settings.waitTimeout * 1000,
+        signal: signal === undefined ? undefined : checkSignal(signal, "signal"),
+      });
+    });
+  }
+
+  /** The record of a call; undefined when there is none. @throws OnceKvError `record_malformed`, and what the store throws */
+  async get(target: string | ToolCallName): Promise<ToolCallDocument | undefined> {
+    return getCall(this.#context, this.keyOf(target));
+  }
+
+  /** One page of the records, in the order of their keys. */
+  async list(options: ToolCallListOptions = {}): Promise<ToolCallPage> {
+    return listCalls(this.#context, options);
+  }
+
+  /**
+   * Deletes the record of a call that is not being worked on: the next call with its key is a new one, with any arguments.
+   *
+   * @returns whether there was one
+   * @throws CallInFlightError while a claim on it may be worked under
+   */
+  async forget(target: string | ToolCallName): Promise<boolean> {
+    return forgetCall(this.#context, this.keyOf(target));
+  }
+
+  /** The whole key of a call, to be stored before the call is made. @throws InvalidRequestError */
+  keyOf(target: string | ToolCallName): string {
+    const { limits } = this.#context;
+    return typeof target === "string" ? checkId(target, "target", limits) : nameOf(target, limits).key;
+  }
+
+  /**
+   * Takes no more calls, and waits until those that were begun, and the writes that go on in the background, have ended.
+   * What has not ended in time is left to itself: its claims are no longer renewed, and lapse. Does not close the store.
+   *
+   * @param options.timeout seconds to wait; 30 when absent
+   */
+  async close(options: { readonly timeout?: number | undefined } = {}): Promise<void> {
+    this.#closed = true;
+    const { background, leases, clock } = this.#context;
+    const done = this.#idle();
+    await new Promise<void>((resolve) => {
+      const cancel = clock.setTimer((options.timeout ?? 30) * 1000, resolve, { keepAlive: true });
+      void done.then(() => {
+        cancel();
+        resolve();
+      });
+    });
+    for (const lease of [...leases]) lease.end();
+    background.close();
+    await background.idle();
+  }
+
+  async #idle(): Promise<void> {
+    while (this.#active.size > 0) await Promise.allSettled(this.#active);
+    await this.#context.background.idle();
+  }
+
+  #track<T>(begin: () => Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(new OnceKvError("store_closed", "these tool calls are closed"));
+    const call = begin();
+    this.#active.add(call);
+    const end = (): void => {
+      this.#active.delete(call);
+    };
+    void call.then(end, end);
+    return call;
+  }
+
+  #prepare(request: ToolCallRequest): PreparedCall {
+    return prepareCall(request, this.#settings, this.#context.limits);
+  }
+
+  #prepareStream(request: UntypedStreamRequest): { readonly call: PreparedCall; readonly chunks: ChunkOptions } {
+    if (!isPlainObject(request)) return { call: this.#prepare(request), chunks: {} };
+    const { collect, onChunk, ...rest } = request;
+    return { call: this.#prepare(rest), chunks: checkChunkOptions({ collect, onChunk }) };
+  }
+}
+
+/** A request whose functions are not judged yet. */
+type UntypedStreamRequest = ToolCallRequest & { readonly collect?: unknown; readonly onChunk?: unknown };
+
+const waitMembers: ReadonlySet<string> = new Set(["timeout", "signal"]);
+function nameOf(target: ToolCallName, limits: CallContext["limits"]): PreparedCall["identity"] {
+  const { key, fingerprint, args } = nameCall(target, limits);
+  return { tool: target.tool, key, fingerprint, intent: args, policy: "refire", marks: false };
+}

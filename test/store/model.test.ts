@@ -1,0 +1,355 @@
+import assert from "node:assert/strict";
+import { cp, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { OnceKvError } from "../../src/base/errors.js";
+import type { BatchOperation, Commit, Condition, Fields } from "../../src/documents/contract.js";
+import { PreconditionFailedError } from "../../src/documents/precondition-failed.js";
+import { type EmbeddedStore, openStore } from "../../src/level/index.js";
+import { ManualClock } from "../../src/testing/index.js";
+import { Model, type ModelChange } from "./model.js";
+import { temporaryFolder } from "./temporary-folder.js";
+
+const shape = "model";
+const ids = ["a", "b", "ba", "c", "é"];
+
+/** A condition whose revision is chosen when the command runs: the document's own, or one that it had before. */
+type ConditionPlan =
+  | { readonly fields: Fields }
+  | { readonly exists: boolean; readonly revision?: "own" | "older" }
+  | { readonly revision: "own" | "older" };
+
+interface WritePlan {
+  readonly op: "put" | "patch" | "delete" | "check";
+  readonly id: string;
+  readonly fields: Fields;
+  readonly ttl: number | null | undefined;
+  readonly condition: ConditionPlan | undefined;
+}
+
+type Command =
+  | { readonly kind: "write"; readonly write: WritePlan }
+  | { readonly kind: "batch"; readonly writes: readonly WritePlan[] }
+  | { readonly kind: "burst"; readonly writes: readonly WritePlan[] }
+  | { readonly kind: "read" | "sweep" | "reopen" | "crash" }
+  | { readonly kind: "advance"; readonly ms: number };
+
+/** Objects as they are written in a program. */
+const plain = { noNullPrototype: true } as const;
+
+const anyFields = fc.dictionary(
+  fc.constantFrom("n", "m", "deep"),
+  fc.oneof(
+    fc.nat(2),
+    fc.constant(null),
+    fc.record({ x: fc.oneof(fc.nat(1), fc.constant(null)) }, plain),
+    fc.constant([1]),
+  ),
+  { maxKeys: 3, noNullPrototype: true },
+) as fc.Arbitrary<Fields>;
+
+const anyCondition: fc.Arbitrary<ConditionPlan> = fc.oneof(
+  fc.record({ exists: fc.boolean() }, plain),
+  fc.record({ revision: fc.constantFrom("own", "older") }, plain),
+  fc.record({ exists: fc.boolean(), revision: fc.constantFrom("own", "older") }, plain),
+  anyFields.filter((fields) => Object.keys(fields).length > 0).map((fields) => ({ fields })),
+);
+
+const anyWrite: fc.Arbitrary<WritePlan> = fc.record(
+  {
+    op: fc.constantFrom("put", "put", "patch", "delete", "check"),
+    id: fc.constantFrom(...ids),
+    fields: anyFields,
+    ttl: fc.constantFrom(undefined, undefined, null, 0.001, 0.05, 0.1, 0.2, 1, 4000),
+    condition: fc.option(anyCondition, { nil: undefined }),
+  },
+  plain,
+);
+
+const anyCommand: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 8, arbitrary: anyWrite.map((write) => ({ kind: "write" as const, write })) },
+  {
+    weight: 4,
+    arbitrary: fc
+      .uniqueArray(anyWrite, { selector: (write) => write.id, minLength: 1, maxLength: 4 })
+      .map((writes) => ({ kind: "batch" as const, writes })),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.array(anyWrite, { minLength: 2, maxLength: 6 }).map((writes) => ({ kind: "burst" as const, writes })),
+  },
+  { weight: 3, arbitrary: fc.constant({ kind: "read" as const }) },
+  {
+    weight: 5,
+    arbitrary: fc.constantFrom(1, 49, 50, 99, 100, 1000, 5_000_000).map((ms) => ({ kind: "advance" as const, ms })),
+  },
+  { weight: 2, arbitrary: fc.constant({ kind: "sweep" as const }) },
+  { weight: 1, arbitrary: fc.constantFrom({ kind: "reopen" as const }, { kind: "crash" as const }) },
+);
+
+/** The store beside its model. */
+class Comparison {
+  readonly #folder: string;
+  readonly #sweeps: boolean;
+  readonly #clock: ManualClock;
+  readonly #model: Model;
+  /** Revisions that each id once had. */
+  readonly #older = new Map<string, number>();
+  #lives = 0;
+  #dataDir: string;
+  #store: EmbeddedStore;
+
+  static async begin(folder: string, sweeps: boolean): Promise<Comparison> {
+    await mkdir(folder);
+    const dataDir = join(folder, "0");
+    const clock = new ManualClock();
+    const options = { dataDir, clock, sweep: sweeps };
+    return new Comparison(folder, sweeps, clock, dataDir, await openStore(options));
+  }
+
+  private constructor(folder: string, sweeps: boolean, clock: ManualClock, dataDir: string, store: EmbeddedStore) {
+    this.#folder = folder;
+    this.#sweeps = sweeps;
+    this.#clock = clock;
+    this.#dataDir = dataDir;
+    this.#store = store;
+    this.#model = new Model(store.revision, store.now());
+  }
+
+  async run(command: Command): Promise<void> {
+    switch (command.kind) {
+      case "write":
+        return await this.#compareWrites([command.write]);
+      case "burst":
+        return await this.#compareWrites(command.writes);
+      case "batch": {
+        const operations = command.writes.map((plan) => this.#operation(plan));
+        return this.#compare(operations, await outcomeOf(this.#store.batch(operations)));
+      }
+      case "read":
+        return await this.#compareReads();
+      case "sweep":
+        return await this.#sweep();
+      case "advance":
+        this.#clock.advance(command.ms);
+        this.#model.now += command.ms;
+        return;
+      case "reopen":
+        return await this.#reopen();
+      case "crash":
+        return await this.#crash();
+    }
+  }
+
+  /** The state, the history and the disk, at the end. */
+  async end(): Promise<void> {
+    await this.#compareReads();
+    await this.#compareHistory();
+    const report = await this.#store.verify();
+    assert.deepEqual(report.problems, []);
+    await this.close();
+  }
+
+  async close(): Promise<void> {
+    await this.#store.close();
+  }
+
+  /** Calls all at once: writes to one document are carried out in the order of the calls. */
+  async #compareWrites(plans: readonly WritePlan[]): Promise<void> {
+    const operations = plans.map((plan) => this.#operation(plan));
+    const outcomes = await Promise.all(operations.map((operation) => outcomeOf(this.#call(operation))));
+    for (const [index, operation] of operations.entries()) {
+      const outcome = outcomes[index];
+      assert.ok(outcome !== undefined);
+      this.#compare([operation], outcome);
+    }
+  }
+
+  async #call(operation: BatchOperation): Promise<{ revision: number; results: readonly { created: boolean }[] }> {
+    if (operation.op === "check") return await this.#store.batch([operation]);
+    const { op, ...write } = operation;
+    const result = await (op === "put"
+      ? this.#store.put({ ...write, set: operation.set })
+      : op === "patch"
+        ? this.#store.patch(write)
+        : this.#store.delete(write));
+    return { revision: result.revision, results: [result] };
+  }
+
+  #compare(operations: readonly BatchOperation[], actual: StoreOutcome): void {
+    for (const { id } of operations) {
+      const revision = this.#model.get(id)?.revision;
+      if (revision !== undefined) this.#older.set(id, revision);
+    }
+    const expected = this.#model.write(operations);
+    const about = JSON.stringify(operations);
+    if (!expected.ok) {
+      assert.deepEqual(actual, { code: expected.code, failed: expected.failed }, about);
+      return;
+    }
+    assert.ok("revision" in actual, `${about}: ${JSON.stringify(actual)}`);
+    assert.deepEqual(actual.created, expected.created, about);
+    assert.equal(actual.revision, expected.revision, about);
+  }
+
+  #operation({ op, id, fields, ttl, condition }: WritePlan): BatchOperation {
+    const if_match = condition === undefined ? undefined : this.#condition(id, condition);
+    const options = {
+      shape,
+      id,
+      ...(if_match === undefined ? {} : { if_match }),
+    };
+    const life = ttl === undefined ? {} : { ttl };
+    if (op === "put") return { op, ...options, ...life, set: fields };
+    if (op === "patch") return { op, ...options, ...life, merge: fields };
+    if (op === "delete") return { op, ...options };
+    return { op, shape, id, if_match: if_match ?? { exists: true } };
+  }
+
+  #condition(id: string, plan: ConditionPlan): Condition {
+    if ("fields" in plan) return plan;
+    if (plan.revision === undefined) return "exists" in plan ? { exists: plan.exists } : { exists: true };
+    const own = this.#model.get(id)?.revision;
+    const revision = (plan.revision === "own" ? own : this.#older.get(id)) ?? 1;
+    return "exists" in plan ? { exists: plan.exists, revision } : { revision };
+  }
+
+  async #compareReads(): Promise<void> {
+    const expected = this.#model.ids();
+    const forward = await this.#listed(false);
+    assert.deepEqual(forward, expected);
+    assert.deepEqual(await this.#listed(true), expected.toReversed());
+    const documents = await this.#store.getMany(ids.map((id) => ({ shape, id })));
+    for (const [index, id] of ids.entries()) {
+      const document = documents[index];
+      const model = this.#model.get(id);
+      assert.deepEqual(await this.#store.get(shape, id), model?.fields);
+      if (document === undefined || model === undefined) {
+        assert.equal(document, model);
+        continue;
+      }
+      assert.deepEqual(
+        [document.fields, document.revision, document.created_revision, document.expires_at],
+        [
+          model.fields,
+          model.revision,
+          model.createdRevision,
+          model.deadline === 0 ? null : new Date(model.deadline).toISOString(),
+        ],
+      );
+      const { changed } = await this.#store.waitFor(shape, id, { after: model.revision, timeout: 0 });
+      assert.equal(changed, false);
+    }
+  }
+
+  async #listed(reverse: boolean): Promise<string[]> {
+    const found: string[] = [];
+    let after: string | null | undefined;
+    while (after !== null) {
+      const page = await this.#store.list(shape, { limit: 2, reverse, ...(after === undefined ? {} : { after }) });
+      assert.equal(page.revision, this.#model.revision);
+      found.push(...page.documents.map((document) => document.id));
+      after = page.next;
+    }
+    return found;
+  }
+
+  /** The sweeper comes at the end of each tenth of a second; there, the store and the model must agree. */
+  async #sweep(): Promise<void> {
+    const rest = (100 - (this.#model.now % 100)) % 100;
+    this.#clock.advance(rest);
+    this.#model.now += rest;
+    assert.equal(await this.#store.sweep(), this.#model.sweep());
+    assert.equal(this.#store.revision, this.#model.revision);
+  }
+
+  async #reopen(): Promise<void> {
+    await this.#store.close();
+    await this.#open();
+  }
+
+  /** What a kill leaves: the files as they are, without the clean end. */
+  async #crash(): Promise<void> {
+    const left = this.#dataDir;
+    this.#lives += 1;
+    this.#dataDir = join(this.#folder, `${this.#lives}`);
+    await cp(left, this.#dataDir, { recursive: true });
+    await this.#store.close();
+    await this.#open();
+  }
+
+  async #open(): Promise<void> {
+    this.#store = await openStore({ dataDir: this.#dataDir, clock: this.#clock, sweep: this.#sweeps });
+    assert.equal(this.#store.revision, this.#model.revision);
+    assert.equal(this.#store.now(), this.#model.now);
+  }
+
+  async #compareHistory(): Promise<void> {
+    const { revision } = await this.#store.put({ shape: "end", id: "end", set: {} });
+    const commits: Commit[] = [];
+    // History that is old has gone; what is left has no gap.
+    const since = this.#store.stats().oldest_revision;
+    for await (const commit of this.#store.watch({ since })) {
+      if (commit.revision === revision) break;
+      commits.push(commit);
+    }
+    const told = commits.flatMap((commit) =>
+      commit.changes.map(({ type, id, document }) => {
+        return { revision: commit.revision, type, id, fields: document?.fields ?? null };
+      }),
+    );
+    const expected = this.#model.history.filter((change) => change.revision > since);
+    assert.deepEqual(sweptInOrder(told), sweptInOrder(expected));
+  }
+}
+
+/** One sweep may take documents in any order; all other changes have theirs. */
+function sweptInOrder(changes: readonly ModelChange[]): ModelChange[] {
+  const sweeps = new Map<number, boolean>();
+  for (const { revision, type } of changes) {
+    sweeps.set(revision, type === "expire" && sweeps.get(revision) !== false);
+  }
+  return changes.toSorted((one, other) => {
+    if (one.revision !== other.revision) return one.revision - other.revision;
+    return sweeps.get(one.revision) === true ? one.id.localeCompare(other.id) : 0;
+  });
+}
+
+type StoreOutcome =
+  | { readonly revision: number; readonly created: readonly boolean[] }
+  | { readonly code: string; readonly failed: readonly number[] };
+
+async function outcomeOf(
+  write: Promise<{ revision: number; results: readonly { created: boolean }[] }>,
+): Promise<StoreOutcome> {
+  try {
+    const { revision, results } = await write;
+    return { revision, created: results.map((result) => result.created) };
+  } catch (error) {
+    assert.ok(error instanceof OnceKvError, String(error));
+    const failed = error instanceof PreconditionFailedError ? error.failures.map((failure) => failure.index) : [];
+    return { code: error.code, failed };
+  }
+}
+
+describe("the embedded store against a model", () => {
+  test("random writes, time, sweeps, reopens and crashes: never to be told apart from a plain map", async () => {
+    const folder = await temporaryFolder();
+    let runs = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyCommand, { minLength: 1, maxLength: 40, size: "max" }), async (commands) => {
+        runs += 1;
+        const comparison = await Comparison.begin(join(folder, `run-${runs}`), false);
+        try {
+          for (const command of commands) await comparison.run(command);
+          await comparison.end();
+        } finally {
+          await comparison.close();
+        }
+      }),
+      { numRuns: 80, interruptAfterTimeLimit: 12_000, markInterruptAsFailure: false },
+    );
+    expect(runs).toBeGreaterThan(10);
+  });
+});
