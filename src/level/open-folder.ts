@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { access, mkdir, readFile, stat } from "node:fs/promises";
+import { access, mkdir, readdir, readFile, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { ClassicLevel } from "classic-level";
 import { InvalidRequestError, OnceKvError } from "../base/errors.js";
@@ -49,6 +49,7 @@ async function checkFolder(folder: string, create: boolean): Promise<void> {
       throw new OnceKvError("store_unwritable", `${folder} is not a folder; choose another path`);
     }
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+    checkFiles(folder, await readdir(folder));
   } catch (error) {
     if (error instanceof OnceKvError) throw error;
     const { code } = error as NodeJS.ErrnoException;
@@ -65,6 +66,18 @@ async function checkFolder(folder: string, create: boolean): Promise<void> {
       cause: error,
     });
   }
+}
+
+/**
+ * LevelDB takes a folder without the file CURRENT for a new one, and would delete the tables of the old database as
+ * left-overs.
+ */
+function checkFiles(folder: string, names: readonly string[]): void {
+  if (names.includes("CURRENT") || !names.some((name) => /^(\d+\.(ldb|sst|log)|MANIFEST-\d+)$/.test(name))) return;
+  throw new OnceKvError(
+    "store_damaged",
+    `${folder} holds files of a database, but its file CURRENT is missing; bring it back or restore a backup`,
+  );
 }
 
 async function translate(error: unknown, folder: string): Promise<OnceKvError> {

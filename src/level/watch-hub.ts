@@ -227,7 +227,10 @@ export class Watcher implements AsyncIterableIterator<Commit> {
   /** Waits for something to happen; true when it is time for a bookmark. */
   #wait(): Promise<boolean> {
     return new Promise((resolve) => {
-      const cancel = this.#options.timers.setTimer(this.#options.bookmarkSeconds * 1000, () => done(true));
+      // Somebody awaits this, so it keeps the process alive, as a wait does.
+      const cancel = this.#options.timers.setTimer(this.#options.bookmarkSeconds * 1000, () => done(true), {
+        keepAlive: true,
+      });
       const done = (bookmark: boolean): void => {
         cancel();
         this.#wake = undefined;

@@ -115,6 +115,22 @@ describe("opening a store", () => {
     await again.close();
   });
 
+  it("refuses a folder whose file CURRENT is gone, instead of beginning a new database over the old one", async () => {
+    const store = await openStore({ dataDir: folder });
+    await store.put(note(1));
+    await store.close();
+    const current = await readFile(join(folder, "CURRENT"));
+    await rm(join(folder, "CURRENT"));
+    await expect(openStore({ dataDir: folder })).rejects.toMatchObject({
+      code: "store_damaged",
+      message: expect.stringMatching(/CURRENT is missing/),
+    });
+    await writeFile(join(folder, "CURRENT"), current);
+    const again = await openStore({ dataDir: folder });
+    expect(await again.get("note", "1")).toEqual({ n: 1 });
+    await again.close();
+  });
+
   it("refuses when an entry is missing in the newest stretch of the log", async () => {
     const store = await openStore({ dataDir: folder });
     for (let n = 0; n < 10; n++) await store.put(note(n));

@@ -1,0 +1,36 @@
+import { InvalidArgumentError } from "commander";
+
+/** Seconds, or `none`. The bounds are the store's matter. Not null for none: commander would make "" of it. */
+export function parseTtl(text: string): number | "none" {
+  return text === "none" ? text : parseSeconds(text);
+}
+
+/** The member of a write for `--ttl`. */
+export function ttlMember(ttl: number | "none" | undefined): { ttl?: number | null } {
+  return ttl === undefined ? {} : { ttl: ttl === "none" ? null : ttl };
+}
+
+/** Seconds, fractions allowed. Strict: `Number("")` would be 0. */
+export function parseSeconds(text: string): number {
+  if (!/^\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError("It must be a number of seconds.");
+  return Number(text);
+}
+
+/** A whole number from 0. */
+export function parseWhole(text: string): number {
+  const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!Number.isSafeInteger(number)) throw new InvalidArgumentError("It must be a whole number from 0.");
+  return number;
+}
+
+export function parsePort(text: string): number {
+  const port = parseWhole(text);
+  if (port > 65_535) throw new InvalidArgumentError("It must be from 0 to 65535.");
+  return port;
+}
+
+/** `a,b` or `*`; may be given several times. */
+export function parseShapes(text: string, earlier: readonly string[] | undefined): readonly string[] {
+  const shapes = text.split(",").map((shape) => shape.trim());
+  return [...(earlier ?? []), ...shapes.filter((shape) => shape !== "")];
+}

@@ -1,0 +1,96 @@
+import { createRequire } from "node:module";
+import { Command, CommanderError } from "commander";
+import { InvalidRequestError } from "../src/base/errors.js";
+import { addBackupCommand } from "./commands/backup.js";
+import { addDeleteCommand } from "./commands/delete.js";
+import { addGetCommand } from "./commands/get.js";
+import { addListCommand } from "./commands/list.js";
+import { addPatchCommand } from "./commands/patch.js";
+import { addPutCommand } from "./commands/put.js";
+import { addRestoreCommand } from "./commands/restore.js";
+import { addServeCommand } from "./commands/serve.js";
+import { addStatsCommand } from "./commands/stats.js";
+import { addTokenCommand } from "./commands/token.js";
+import { addVerifyCommand } from "./commands/verify.js";
+import { addWatchCommand } from "./commands/watch.js";
+import { exitCodeOf, exitCodes } from "./exit-codes.js";
+import { EndedWith, reportFailure } from "./failure.js";
+import { isBrokenPipe, type Terminal } from "./terminal.js";
+
+const commands = [
+  addServeCommand,
+  addGetCommand,
+  addPutCommand,
+  addPatchCommand,
+  addDeleteCommand,
+  addListCommand,
+  addWatchCommand,
+  addStatsCommand,
+  addBackupCommand,
+  addRestoreCommand,
+  addVerifyCommand,
+  addTokenCommand,
+];
+
+const overview = `
+A document has a shape (its collection) and an id, fields (JSON), a revision, and if it was given one a time to live.
+Commands go to the server at --url (ONCEKV_URL, with the token ONCEKV_TOKEN), or with --data to a folder without one.
+
+Examples:
+  oncekv serve                                                 in one terminal; then in another:
+  oncekv put note 1 '{"text":"hello"}' --if-absent
+  oncekv get note 1
+  oncekv watch note
+
+Exit codes:
+  0  done
+  1  it could not be done: folder locked or damaged, server out of reach, not allowed; problems found by verify
+  2  it cannot be done as it was asked for: usage, a value that is refused, a size over a limit
+  3  there is no such document
+  4  a condition (--if-...) did not hold; nothing was written
+  5  whether a write was applied is not known; the message says how to find out
+
+oncekv help <command> tells more about each.`;
+
+/** Runs one command line; resolves with the exit code. What goes wrong is said, never thrown. */
+export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    await buildProgram(terminal).parseAsync(args, { from: "user" });
+    return exitCodes.done;
+  } catch (error) {
+    if (isBrokenPipe(error)) return exitCodes.done;
+    if (error instanceof EndedWith) return error.exitCode;
+    if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.done;
+    const failure = error instanceof CommanderError ? usageError(error) : error;
+    reportFailure(terminal, failure, args.includes("--json"));
+    return exitCodeOf(failure);
+  }
+}
+
+function buildProgram(terminal: Terminal): Command {
+  const program = new Command("oncekv")
+    .description("Documents with compare-and-swap and expiry, so that an effect happens once.")
+    .usage("<command> [options]")
+    .version(version())
+    .addHelpText("after", overview);
+  for (const addCommand of commands) addCommand(program, terminal);
+  for (const command of [program, ...program.commands]) {
+    // The error is reported below like every other one.
+    command.exitOverride().configureOutput({ outputError: () => {} });
+  }
+  return program;
+}
+
+/** By the package's own name, since its file lies elsewhere from the compiled program than from this one. */
+function version(): string {
+  const { version }: { version: string } = createRequire(import.meta.url)("oncekv/package.json");
+  return version;
+}
+
+/** What commander says about a command line, as one of our own errors. */
+function usageError(error: CommanderError): InvalidRequestError {
+  // Without a command it shows its help and says no more than that.
+  if (error.code === "commander.help") return new InvalidRequestError("", "a command is missing");
+  const message = error.message.replace(/^error: /, "");
+  return new InvalidRequestError("", `${message} (oncekv help tells more)`, { cause: error });
+}

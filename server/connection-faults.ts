@@ -1,0 +1,36 @@
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import { InvalidRequestError, type OnceKvError, TooLargeError } from "../src/base/errors.js";
+import { type Problem, problemType, toProblem } from "./problem.js";
+
+/**
+ * Answers what is no HTTP request at all, and closes the connection. There is no reply object to answer with, so that the
+ * answer is written by hand.
+ */
+export function answerConnectionFault(error: { readonly code: string }, socket: Socket): void {
+  if (error.code === "ECONNRESET" || socket.destroyed) return;
+  if (socket.writable) {
+    const { status, problem } = faultOf(error.code);
+    const body = JSON.stringify({ ...problem, status });
+    socket.write(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\ncontent-type: ${problemType}\r\n` +
+        `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+    );
+  }
+  socket.destroySoon();
+}
+
+function faultOf(code: string): { readonly status: number; readonly problem: Problem } {
+  switch (code) {
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return { status: 408, problem: problemOf(new InvalidRequestError("", "the request did not arrive in time")) };
+    case "HPE_HEADER_OVERFLOW":
+      return { status: 431, problem: problemOf(new TooLargeError("", "the headers are larger than 16 KiB")) };
+    default:
+      return { status: 400, problem: problemOf(new InvalidRequestError("", "this is not an HTTP request")) };
+  }
+}
+
+function problemOf(error: OnceKvError): Problem {
+  return toProblem(error, () => false, "");
+}

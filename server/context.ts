@@ -1,0 +1,48 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Clock } from "../src/base/clock.js";
+import { invariant } from "../src/base/errors.js";
+import type { DocumentStore } from "../src/documents/contract.js";
+import type { Access } from "./access/access.js";
+import type { AnswerLog } from "./answer-log.js";
+import type { Drain } from "./drain.js";
+import type { LongRequests } from "./long-requests.js";
+import type { Metrics } from "./metrics.js";
+
+/** What the routes of one server share. */
+export interface ServerContext {
+  readonly store: DocumentStore;
+  readonly clock: Clock;
+  /** The access of a request by its `Authorization` header. @throws OnceKvError `unauthorized` */
+  readonly authenticate: (header: string | undefined) => Access;
+  readonly drain: Drain;
+  readonly waits: LongRequests;
+  readonly streams: LongRequests;
+  readonly metrics: Metrics;
+  readonly answerLog: AnswerLog;
+  /** What the store tells about itself. */
+  readonly storeStats: () => object;
+}
+
+const accessDecorator = "oncekvAccess";
+
+/** Makes room for the access of each request. */
+export function decorateRequests(app: FastifyInstance): void {
+  app.decorateRequest(accessDecorator, null);
+}
+
+/** Notes who sent a request, once that is known. */
+export function admitAs(request: FastifyRequest, access: Access): void {
+  request.setDecorator<Access | null>(accessDecorator, access);
+}
+
+/** What a request may do. Every route that calls it must have been registered where requests are authenticated. */
+export function accessOf(request: FastifyRequest): Access {
+  const access = admittedAs(request);
+  invariant(access !== null, "a request reached its route without having been authenticated");
+  return access;
+}
+
+/** The same, null for a request that was not admitted. */
+export function admittedAs(request: FastifyRequest): Access | null {
+  return request.getDecorator<Access | null>(accessDecorator);
+}

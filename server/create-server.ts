@@ -1,0 +1,135 @@
+import type { FastifyBaseLogger, FastifyInstance } from "fastify";
+import { fastify, LogController } from "fastify";
+import { type Clock, systemClock } from "../src/base/clock.js";
+import type { DocumentStore } from "../src/documents/contract.js";
+import { openAccess } from "./access/access.js";
+import { type TokenEntry, Tokens } from "./access/tokens.js";
+import { parseTokens } from "./access/tokens-file.js";
+import { admitRequests } from "./admission.js";
+import { AnswerLog } from "./answer-log.js";
+import { describeApi } from "./api-description.js";
+import { useJsonBodies } from "./body-parser.js";
+import { answerConnectionFault } from "./connection-faults.js";
+import { decorateRequests, type ServerContext } from "./context.js";
+import { Drain } from "./drain.js";
+import { sendRouterFault, useErrorAnswers } from "./error-answers.js";
+import { type ServerBounds, serverLimits } from "./limits.js";
+import { LongRequests } from "./long-requests.js";
+import { Metrics } from "./metrics.js";
+import { queryAsText, useSchemas } from "./request-validation.js";
+import { batchRoute } from "./routes/batch.js";
+import { changesRoutes } from "./routes/changes.js";
+import { writeRoutes } from "./routes/documents.js";
+import { listRoutes } from "./routes/lists.js";
+import { healthRoutes, operationRoutes } from "./routes/operations.js";
+import { readDocumentRoute } from "./routes/read-document.js";
+
+export interface ServerOptions {
+  /** What is served. It stays open when the server closes: whoever opened it closes it. */
+  readonly store: DocumentStore;
+  /** Who may do what. Absent: everybody may do everything. */
+  readonly tokens?: readonly TokenEntry[];
+  /** A pino logger, or one like it; nothing is logged when absent. */
+  readonly logger?: FastifyBaseLogger;
+  /** The system's clocks when absent. */
+  readonly clock?: Clock;
+  readonly bounds?: ServerBounds;
+  /** Numbers for `/v1/stats` and `/metrics`; those of the store's own method `stats` when absent. */
+  readonly stats?: () => object;
+  /** Whether `/metrics` tells about memory, processor and event loop too; false when absent. */
+  readonly processMetrics?: boolean;
+}
+
+/**
+ * Makes a server over a store: a Fastify instance that does not listen yet. `inject` it in tests, `listen` where it is
+ * embedded (on a loopback address unless it has tokens), and `close` it: that drains, and cuts no request.
+ *
+ * @throws InvalidRequestError for tokens that are not what a tokens file may hold
+ */
+export function createServer(options: ServerOptions): FastifyInstance {
+  const { store, bounds = {}, clock = systemClock } = options;
+  const tokens = options.tokens === undefined ? undefined : new Tokens(parseTokens({ tokens: options.tokens }));
+  const storeStats = options.stats ?? (() => statsOf(store));
+  const waits = new LongRequests("waits", bounds.waitsMax ?? serverLimits.waitsMax);
+  const streams = new LongRequests("streams", bounds.streamsMax ?? serverLimits.streamsMax);
+  const drain = new Drain({
+    clock,
+    longRequests: [waits, streams],
+    deadlineMs: bounds.drainDeadlineMs ?? serverLimits.drainDeadlineMs,
+  });
+  const metrics = new Metrics({
+    storeStats,
+    waits: () => waits.size,
+    streams: () => streams.size,
+    processMetrics: options.processMetrics ?? false,
+  });
+
+  const app: FastifyInstance = fastify({
+    ...(options.logger === undefined ? {} : { loggerInstance: options.logger }),
+    // One line an answer is written by AnswerLog; a logger of its own for each request would cost more than that line.
+    childLoggerFactory: (logger) => logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    frameworkErrors: (error, request, reply) => sendRouterFault(context, request, reply, error),
+    clientErrorHandler: answerConnectionFault,
+    return503OnClosing: false,
+    exposeHeadRoutes: false,
+    keepAliveTimeout: serverLimits.keepAliveMs,
+    requestTimeout: serverLimits.requestMs,
+    http: { headersTimeout: serverLimits.headersMs, keepAlive: true, keepAliveInitialDelay: serverLimits.probeMs },
+    routerOptions: { maxParamLength: serverLimits.pathPartLengthMax, querystringParser: queryAsText },
+  });
+  const context: ServerContext = {
+    store,
+    clock,
+    authenticate: (header) => (tokens === undefined ? openAccess : tokens.authenticate(header, clock.wallNow())),
+    drain,
+    waits,
+    streams,
+    metrics,
+    answerLog: new AnswerLog(metrics, app.log),
+    storeStats,
+  };
+
+  decorateRequests(app);
+  useJsonBodies(app);
+  useSchemas(app);
+  useErrorAnswers(app, context);
+  context.answerLog.follow(app);
+  describeApi(app);
+  registerRoutes(app, context);
+  drain.follow(app.server);
+  app.addHook("preClose", (done) => {
+    drain.begin(app.server);
+    done();
+  });
+  app.addHook("onClose", (_, done) => {
+    drain.finish();
+    done();
+  });
+  return app;
+}
+
+/** In scopes of their own, since only some routes ask who is there. */
+function registerRoutes(app: FastifyInstance, context: ServerContext): void {
+  app.register((scope, _, done) => {
+    healthRoutes(scope, context);
+    done();
+  });
+  app.register((scope, _, done) => {
+    admitRequests(scope, context);
+    writeRoutes(scope, context);
+    readDocumentRoute(scope, context);
+    listRoutes(scope, context);
+    batchRoute(scope, context);
+    changesRoutes(scope, context);
+    operationRoutes(scope, context);
+    done();
+  });
+}
+
+/** The embedded store has numbers about itself; other stores need not. */
+function statsOf(store: DocumentStore): object {
+  if (!("stats" in store) || typeof store.stats !== "function") return {};
+  const stats: unknown = store.stats();
+  return typeof stats === "object" && stats !== null ? stats : {};
+}

@@ -1,0 +1,58 @@
+import type { Limits } from "../src/base/limits.js";
+
+/** Bounds of the server itself, each with its reason. What a document may be is bounded by the store's own `limits`. */
+export const serverLimits = Object.freeze({
+  /** Waits held at the same time. Each holds a connection and a little memory; beyond that, 503 `overloaded`. */
+  waitsMax: 10_000,
+  /** Streams of changes held at the same time, for the same reason. */
+  streamsMax: 10_000,
+  /** Milliseconds that `close` lets requests in flight finish. Orchestrators kill a process after 30 s or so. */
+  drainDeadlineMs: 10_000,
+  /** Milliseconds between the comments that keep a quiet stream alive: proxies cut one after 60 s, some after 30 s. */
+  heartbeatMs: 15_000,
+  /** Milliseconds that an idle connection is kept. Load balancers keep theirs for 60 s and must be the ones to close. */
+  keepAliveMs: 72_000,
+  /** Milliseconds in which the head of a request must have arrived: a slow sender holds a connection. */
+  headersMs: 30_000,
+  /** Milliseconds in which a whole request must have arrived: a batch at its limit over a slow line. */
+  requestMs: 120_000,
+  /** Milliseconds after which a silent connection is probed, so that waits of dead clients come to an end. */
+  probeMs: 60_000,
+  /** Characters of one part of the path. Longer than any header section, so that the store judges ids, and says why. */
+  pathPartLengthMax: 64 * 1024,
+});
+
+/** Bounds that a server can be given. */
+export interface ServerBounds {
+  /** Waits held at the same time; 10,000 when absent. */
+  readonly waitsMax?: number;
+  /** Streams of changes held at the same time; 10,000 when absent. */
+  readonly streamsMax?: number;
+  /** Milliseconds that closing lets requests in flight finish; 10,000 when absent. */
+  readonly drainDeadlineMs?: number;
+}
+
+/**
+ * A byte of a stored document takes at most so many in JSON text: a control character as `\u0001`, and `false` with its
+ * comma, are one byte in store. A body limit below that would refuse documents that the store takes.
+ */
+const textBytesPerStoredByte = 6;
+
+/** Names, braces and a condition's revision around the fields. */
+const envelopeBytes = 64 * 1024;
+
+/** Bytes of the body of a single write: its fields, and those of its condition. */
+export function writeBodyBytesMax(limits: Limits): number {
+  return 2 * limits.fieldsBytesMax * textBytesPerStoredByte + envelopeBytes;
+}
+
+/** Bytes of the body of a batch: the fields of all its operations, and a condition and a key for each. */
+export function batchBodyBytesMax(limits: Limits): number {
+  const operationBytes = limits.idBytesMax * textBytesPerStoredByte + 512;
+  return limits.batchBytesMax * textBytesPerStoredByte + limits.batchOperationsMax * operationBytes + envelopeBytes;
+}
+
+/** Bytes of the body of a `get-many`. */
+export function keysBodyBytesMax(limits: Limits): number {
+  return limits.getManyKeysMax * (limits.idBytesMax * textBytesPerStoredByte + 512) + envelopeBytes;
+}

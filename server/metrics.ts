@@ -1,0 +1,83 @@
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+
+/** What a server has to tell about itself when it is scraped. */
+export interface MetricSources {
+  /** Numbers of the store, by name; other members are passed over. */
+  readonly storeStats: () => object;
+  /** Waits that are held. */
+  readonly waits: () => number;
+  /** Streams of changes that are held. */
+  readonly streams: () => number;
+  /** Whether to tell about memory, processor and event loop too. */
+  readonly processMetrics: boolean;
+}
+
+/** Notes one answer of a route. */
+export type RecordAnswer = (status: number, seconds: number) => void;
+
+/** From a read in memory to a batch on a slow disk. */
+const secondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** The metrics of one server, in a registry of its own, so that several servers in one process do not mix. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #durations: Histogram<"method" | "route" | "status">;
+
+  constructor(sources: MetricSources) {
+    const registers = [this.#registry];
+    this.#durations = new Histogram({
+      name: "oncekv_http_request_duration_seconds",
+      help: "Time from the arrival of a request to the end of its answer; waits and streams have routes of their own",
+      labelNames: ["method", "route", "status"],
+      buckets: secondsBuckets,
+      registers,
+    });
+    gauge("oncekv_http_waits", "Waits for a change that are held now", sources.waits, registers);
+    gauge("oncekv_http_streams", "Streams of changes that are held now", sources.streams, registers);
+    const stats = sources.storeStats();
+    for (const name of Object.keys(stats)) {
+      if (numberOf(stats, name) === undefined) continue;
+      const help = `${name.replaceAll("_", " ")} of the store`;
+      gauge(`oncekv_store_${name}`, help, () => numberOf(sources.storeStats(), name) ?? Number.NaN, registers);
+    }
+    if (sources.processMetrics) collectDefaultMetrics({ register: this.#registry });
+  }
+
+  /** The recorder of one route. Made once a route: it keeps the observer of each status. */
+  recorder(method: string, route: string): RecordAnswer {
+    const observers = new Map<number, (seconds: number) => void>();
+    return (status, seconds) => {
+      let observe = observers.get(status);
+      if (observe === undefined) {
+        observe = this.#durations.labels(method, route, String(status)).observe;
+        observers.set(status, observe);
+      }
+      observe(seconds);
+    };
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** All metrics in the text form of Prometheus. */
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+}
+
+function gauge(name: string, help: string, read: () => number, registers: Registry[]): void {
+  new Gauge({
+    name,
+    help,
+    registers,
+    collect() {
+      this.set(read());
+    },
+  });
+}
+
+function numberOf(stats: object, name: string): number | undefined {
+  const value: unknown = Object.getOwnPropertyDescriptor(stats, name)?.value;
+  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+}

@@ -1,0 +1,39 @@
+import type { FastifyRequest } from "fastify";
+import { InvalidRequestError } from "../../src/base/errors.js";
+import type { Condition, WriteIdentity, WriteOptions } from "../../src/documents/contract.js";
+import { accessOf } from "../context.js";
+import { idempotencyKey, writeIdFor } from "../idempotency-key.js";
+import { writeCondition } from "../precondition-headers.js";
+import type { DocumentPath } from "../schemas/requests.js";
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/**
+ * A whole write: the document from the address, the members of the body, the condition and the write id of the headers.
+ *
+ * @throws OnceKvError when the sender may not do it, or the parts contradict each other
+ */
+export function writeRequest<Body extends WriteOptions>(
+  request: FastifyRequest,
+  path: DocumentPath,
+  body: Body,
+): Body & DocumentPath & WriteIdentity {
+  const access = accessOf(request);
+  access.requireWrite(path.shape);
+  if (body.return !== undefined) access.requireRead(path.shape);
+  const write: Body & DocumentPath & Mutable<WriteIdentity> & { if_match?: Condition } = {
+    ...body,
+    shape: path.shape,
+    id: path.id,
+  };
+  const condition = writeCondition(request.headers);
+  if (condition !== undefined) {
+    if (body.if_match !== undefined) {
+      throw new InvalidRequestError("if_match", "cannot be combined with a condition in the headers");
+    }
+    write.if_match = condition;
+  }
+  const key = idempotencyKey(request.raw);
+  if (key !== undefined) write.write_id = writeIdFor(key, access.tokenName);
+  return write;
+}

@@ -1,0 +1,95 @@
+import { expect, test } from "vitest";
+import { EventReader } from "./events.js";
+import { until } from "./gate.js";
+import { problemOf, startServer } from "./test-server.js";
+
+test("healthz answers as long as the process lives", async () => {
+  const { request, store } = await startServer();
+  await store.close();
+  const answer = await request("GET", "/healthz");
+  expect([answer.status, answer.json]).toEqual([200, { status: "ok" }]);
+  expect((await request("HEAD", "/healthz")).status).toBe(200);
+});
+
+test("readyz tells whether the store can be used", async () => {
+  const { request, store } = await startServer();
+  const answer = await request("GET", "/readyz");
+  expect([answer.status, answer.json]).toEqual([200, { status: "ready" }]);
+  await store.close();
+  expect(problemOf(await request("GET", "/readyz"))).toEqual({ status: 503, code: "store_closed" });
+});
+
+test("readyz is 503 once a write has failed, while reads go on", async () => {
+  const { request } = await startServer({ stats: () => ({ failed: true }) });
+  expect(problemOf(await request("GET", "/readyz"))).toEqual({ status: 503, code: "store_failed" });
+  expect((await request("GET", "/v1/documents/note")).status).toBe(200);
+});
+
+test("stats shows the numbers of the store, its bounds, and what the server holds", async () => {
+  const { request, port, store } = await startServer();
+  await store.put({ shape: "note", id: "a", set: {} });
+  const stream = await EventReader.open(port, "/v1/changes");
+  await stream.next();
+  const stats = (await request("GET", "/v1/stats")).json;
+  expect(stats).toMatchObject({
+    store: { revision: 1, durability: "durable", watchers: 1 },
+    limits: { id_bytes_max: 1024, fields_bytes_max: 1048576, batch_operations_max: 1000 },
+    server: { waits: 0, streams: 1 },
+  });
+});
+
+test("metrics count answers by route and status, and show the store", async () => {
+  const { request, store, port } = await startServer();
+  await request("PUT", "/v1/documents/note/secret-id", { body: { set: {} } });
+  await request("GET", "/v1/documents/note/absent");
+  await request("GET", "/nothing");
+  await request("GET", "/v1/documents/note/%zz");
+  const stream = await EventReader.open(port, "/v1/changes");
+  await stream.next();
+  const waiting = request("GET", "/v1/documents/note/a", { headers: { "if-none-match": '"0"', prefer: "wait=30" } });
+  await until(() => store.stats().waiters === 1);
+  const answer = await request("GET", "/metrics");
+  expect(answer.headers["content-type"]).toMatch(/^text\/plain; version=0.0.4/);
+  const lines = answer.text.split("\n");
+  const count = "oncekv_http_request_duration_seconds_count";
+  expect(lines).toContain(`${count}{method="PUT",route="/v1/documents/{shape}/{id}",status="201"} 1`);
+  expect(lines).toContain(`${count}{method="GET",route="/v1/documents/{shape}/{id}",status="404"} 1`);
+  expect(lines).toContain(`${count}{method="*",route="unmatched",status="404"} 1`);
+  expect(lines).toContain(`${count}{method="*",route="unmatched",status="400"} 1`);
+  expect(lines).toContain("oncekv_store_revision 1");
+  expect(lines).toContain("oncekv_store_staged_bytes 0");
+  expect(lines).toContain("oncekv_store_watchers 1");
+  expect(lines).toContain("oncekv_store_waiters 1");
+  expect(lines).toContain("oncekv_http_waits 1");
+  expect(lines).toContain("oncekv_http_streams 1");
+  expect(answer.text).not.toContain("secret-id");
+
+  await store.put({ shape: "note", id: "a", set: {} });
+  await waiting;
+  stream.close();
+  await until(() => store.stats().watchers === 0);
+  const after = (await request("GET", "/metrics")).text.split("\n");
+  expect(after).toContain(`${count}{method="GET",route="/v1/documents/{shape}/{id} (wait)",status="200"} 1`);
+  expect(after).toContain(`${count}{method="GET",route="/v1/changes",status="499"} 1`);
+});
+
+test("every metric has its kind and its help, and every sample a metric", async () => {
+  const { request } = await startServer({ processMetrics: true });
+  await request("GET", "/healthz");
+  const { text } = await request("GET", "/metrics");
+  const kinds = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => [name, kind]));
+  const helps = new Set([...text.matchAll(/^# HELP (\S+) ./gm)].map(([, name]) => name));
+  expect([...kinds.keys()].every((name) => helps.has(name))).toBe(true);
+  expect(kinds.get("oncekv_http_request_duration_seconds")).toBe("histogram");
+  expect(kinds.get("process_resident_memory_bytes")).toBe("gauge");
+  for (const [, name = ""] of text.matchAll(/^([a-z_]+)(?:\{[^}]*\})? \S+$/gm)) {
+    expect(kinds.has(name) || kinds.has(name.replace(/_(bucket|sum|count)$/, "")), name).toBe(true);
+  }
+});
+
+test("two servers in one process count apart", async () => {
+  const one = await startServer();
+  const two = await startServer();
+  await one.request("GET", "/nothing");
+  expect((await two.request("GET", "/metrics")).text).not.toContain('route="unmatched"');
+});

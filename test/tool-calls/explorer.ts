@@ -1,0 +1,131 @@
+import { noGhost, Violation } from "./explorer-oracle.js";
+import { stepsFrom } from "./explorer-steps.js";
+import type { Budget, Mutant, Setting, World } from "./explorer-world.js";
+
+/*
+ * Drives the product's own decisions (acquisition, settlement and the transitions) through every order in which the steps
+ * of a few workers, of the messages between them and one store, and of time can happen, breadth first, so that the first
+ * violation found has a shortest story.
+ */
+
+export interface Exploration {
+  /** For each worker the arguments of its calls, and how many it may make. */
+  readonly workers: readonly { readonly args: string; readonly calls: number }[];
+  readonly budget: Partial<Budget>;
+  readonly mutant?: Mutant;
+  /** The lengths of things; `small` when absent. */
+  readonly lengths?: Lengths;
+  /** An exploration that would need more states than this is a fault of the test. */
+  readonly statesMax?: number;
+}
+
+export interface Explored {
+  readonly states: number;
+  /** What was violated, and the steps that lead there; undefined: nothing was. */
+  readonly violation?: { readonly message: string; readonly story: readonly string[] };
+}
+
+/** One tick is a second. */
+export type Lengths = Pick<Setting, "timing" | "waitMs">;
+
+/** A hold of one tick, a window of two: a lapse and the end of the window are within three ticks. */
+const small: Lengths = { timing: { pendingTtl: 1, completedTtl: 2, failedTtl: 1 }, waitMs: 2000 };
+
+/** A hold that can be renewed before it is over, and a window that outlives two of them. */
+export const large: Lengths = { timing: { pendingTtl: 2, completedTtl: 4, failedTtl: 2 }, waitMs: 3000 };
+
+interface Visited {
+  readonly parent: Visited | undefined;
+  readonly label: string;
+}
+
+export function explore(exploration: Exploration): Explored {
+  const rules: Setting = { ...(exploration.lengths ?? small), tickMs: 1000, mutant: exploration.mutant ?? {} };
+  const statesMax = exploration.statesMax ?? 2_000_000;
+  const parts = new Parts();
+  const seen = new Set<string>();
+  const start = startOf(exploration);
+  let frontier: [World, Visited][] = [[start, { parent: undefined, label: "the beginning" }]];
+  seen.add(parts.fingerprintOf(start));
+  while (frontier.length > 0) {
+    const next: [World, Visited][] = [];
+    for (const [world, visited] of frontier) {
+      for (const [label, take] of stepsFrom(world, rules)) {
+        const here: Visited = { parent: visited, label };
+        let after: World;
+        try {
+          after = take();
+        } catch (error) {
+          if (!(error instanceof Violation)) throw error;
+          return { states: seen.size, violation: { message: error.message, story: storyOf(here) } };
+        }
+        const fingerprint = parts.fingerprintOf(after);
+        if (seen.has(fingerprint)) continue;
+        seen.add(fingerprint);
+        if (seen.size > statesMax) throw new Error(`more than ${statesMax} states`);
+        next.push([after, here]);
+      }
+    }
+    frontier = next;
+  }
+  return { states: seen.size };
+}
+
+function startOf(exploration: Exploration): World {
+  const { ticks = 0, lost = 0, duplicates = 0, crashes = 0, renewals = 0, aborts = 0, throws = 0 } = exploration.budget;
+  return {
+    now: 0,
+    document: undefined,
+    revision: 0,
+    messages: [],
+    budget: { ticks, lost, duplicates, crashes, renewals, aborts, throws },
+    ghost: noGhost,
+    workers: exploration.workers.map(({ args, calls }, index) => ({
+      name: String.fromCharCode("A".charCodeAt(0) + index),
+      fingerprint: args,
+      calls,
+      claims: 0,
+      abandoned: [],
+      run: { at: "idle" },
+    })),
+  };
+}
+
+/**
+ * Numbers for equal parts of worlds, so that a world is a handful of numbers. A step makes few new objects and shares the
+ * others, whose numbers are known. The order of the messages and their ids mean nothing.
+ */
+class Parts {
+  readonly #numbers = new Map<string, number>();
+  readonly #known = new WeakMap<object, number>();
+
+  fingerprintOf(world: World): string {
+    const messages = world.messages.map((message) => this.#numberOf(message)).sort((a, b) => a - b);
+    return `${this.#textOf({ ...world, messages: null })} ${messages.join(" ")}`;
+  }
+
+  #numberOf(part: object): number {
+    const known = this.#known.get(part);
+    if (known !== undefined) return known;
+    const text = this.#textOf(part);
+    const number = this.#numbers.get(text) ?? this.#numbers.size;
+    this.#numbers.set(text, number);
+    this.#known.set(part, number);
+    return number;
+  }
+
+  #textOf(part: object): string {
+    let text = "";
+    for (const [name, value] of Object.entries(part)) {
+      if (name === "id") continue;
+      text += `${name}:${typeof value === "object" && value !== null ? `#${this.#numberOf(value)}` : JSON.stringify(value)},`;
+    }
+    return text;
+  }
+}
+
+function storyOf(visited: Visited): string[] {
+  const story: string[] = [];
+  for (let each: Visited | undefined = visited; each !== undefined; each = each.parent) story.unshift(each.label);
+  return story;
+}
