@@ -1,24 +1,37 @@
 import type { Limits } from "../src/base/limits.js";
 
 /** Bounds of the server itself, each with its reason. What a document may be is bounded by the store's own `limits`. */
-export const serverLimits = Object.freeze({
+export interface ServerLimits {
   /** Waits held at the same time. Each holds a connection and a little memory; beyond that, 503 `overloaded`. */
-  waitsMax: 10_000,
+  readonly waitsMax: number;
   /** Streams of changes held at the same time, for the same reason. */
-  streamsMax: 10_000,
+  readonly streamsMax: number;
   /** Milliseconds that `close` lets requests in flight finish. Orchestrators kill a process after 30 s or so. */
-  drainDeadlineMs: 10_000,
+  readonly drainDeadlineMs: number;
   /** Milliseconds between the comments that keep a quiet stream alive: proxies cut one after 60 s, some after 30 s. */
-  heartbeatMs: 15_000,
+  readonly heartbeatMs: number;
   /** Milliseconds that an idle connection is kept. Load balancers keep theirs for 60 s and must be the ones to close. */
-  keepAliveMs: 72_000,
+  readonly keepAliveMs: number;
   /** Milliseconds in which the head of a request must have arrived: a slow sender holds a connection. */
-  headersMs: 30_000,
+  readonly headersMs: number;
   /** Milliseconds in which a whole request must have arrived: a batch at its limit over a slow line. */
-  requestMs: 120_000,
+  readonly requestMs: number;
   /** Milliseconds after which a silent connection is probed, so that waits of dead clients come to an end. */
-  probeMs: 60_000,
+  readonly probeMs: number;
   /** Characters of one part of the path. Longer than any header section, so that the store judges ids, and says why. */
+  readonly pathPartLengthMax: number;
+}
+
+/** The bounds of every server that is not given others. */
+export const serverLimits: ServerLimits = Object.freeze({
+  waitsMax: 10_000,
+  streamsMax: 10_000,
+  drainDeadlineMs: 10_000,
+  heartbeatMs: 15_000,
+  keepAliveMs: 72_000,
+  headersMs: 30_000,
+  requestMs: 120_000,
+  probeMs: 60_000,
   pathPartLengthMax: 64 * 1024,
 });
 

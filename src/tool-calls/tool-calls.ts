@@ -1,8 +1,9 @@
-import { OnceKvError } from "../base/errors.js";
+import { InvalidRequestError, OnceKvError } from "../base/errors.js";
 import type { AnyShapes, DocumentStore } from "../documents/contract.js";
 import { checkId } from "../documents/names.js";
 import { isPlainObject } from "../documents/plain-object.js";
 import { checkSignal, readMembers } from "../documents/request-members.js";
+import { kindOf } from "../documents/value-kind.js";
 import type { CallContext } from "./acquiring.js";
 import { Background } from "./background.js";
 import { type Claim, claimCall, type NotClaimed } from "./claim.js";
@@ -83,7 +84,7 @@ export class ToolCalls {
   run(request: UntypedStreamRequest, tool: Tool<unknown>): Promise<ToolCallOutcome<unknown>> {
     return this.#track(async () => {
       const { call, chunks } = this.#prepareStream(request);
-      return runCall(this.#context, call, tool, chunks);
+      return runCall(this.#context, call, checkTool(tool), chunks);
     });
   }
 
@@ -103,7 +104,7 @@ export class ToolCalls {
     };
     const running = this.#track(async () => {
       const prepared = this.#prepareStream({ ...request, onChunk });
-      return runCall(this.#context, prepared.call, tool, prepared.chunks);
+      return runCall(this.#context, prepared.call, checkTool(tool), prepared.chunks);
     });
     const end = (): void => handover.end();
     void running.then(end, end);
@@ -222,6 +223,12 @@ export class ToolCalls {
 
 /** A request whose functions are not judged yet. */
 type UntypedStreamRequest = ToolCallRequest & { readonly collect?: unknown; readonly onChunk?: unknown };
+
+/** Found out before the claim: afterwards it would count as a throw of the tool. */
+function checkTool(tool: Tool<unknown>): Tool<unknown> {
+  if (typeof tool === "function") return tool;
+  throw new InvalidRequestError("tool", `must be a function, not ${kindOf(tool)}`);
+}
 
 const waitMembers: ReadonlySet<string> = new Set(["timeout", "signal"]);
 function nameOf(target: ToolCallName, limits: CallContext["limits"]): PreparedCall["identity"] {

@@ -2,7 +2,9 @@ import { expect, test } from "vitest";
 import { EventReader } from "./events.js";
 import { Gate, until } from "./gate.js";
 import { send } from "./http.js";
-import { problemOf, startServer, withMethods } from "./test-server.js";
+import { problemOf, sharedServer, startServer, withMethods } from "./test-server.js";
+
+const shared = sharedServer();
 
 test("a stream begins with a bookmark that says where it starts", async () => {
   const { port, store } = await startServer();
@@ -143,7 +145,7 @@ test.each([
 ] as [string, Record<string, string>, string][])(
   "%s with %o is refused before the stream begins",
   async (path, headers, name) => {
-    const { request } = await startServer();
+    const { request } = shared();
     expect(problemOf(await request("GET", path, { headers }))).toEqual({
       status: 400,
       code: "invalid_request",

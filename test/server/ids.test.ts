@@ -1,5 +1,8 @@
 import { expect, test } from "vitest";
-import { documentOf, problemOf, startServer } from "./test-server.js";
+import { RawConnection } from "./http.js";
+import { documentOf, problemOf, sharedServer, startServer } from "./test-server.js";
+
+const shared = sharedServer();
 
 /** As the client writes an id into an address. */
 function path(id: string): string {
@@ -64,7 +67,7 @@ test.each([
   ["1,025 bytes", path("a".repeat(1025))],
   ["1,026 bytes in 342 characters", path("\u4e2d".repeat(342))],
 ])("%s is refused with the limit, not answered as absent", async (_, address) => {
-  const { request } = await startServer();
+  const { request } = shared();
   for (const method of ["GET", "DELETE"]) {
     expect(problemOf(await request(method, address))).toEqual({ status: 400, code: "invalid_request", path: "id" });
   }
@@ -81,14 +84,13 @@ test.each([
   ["a surrogate", "/v1/documents/note/%ed%a0%bd"],
   ["a fragment, which would cut the id short", "/v1/documents/note/a#b"],
 ])("%s in an address is refused", async (_, address) => {
-  const { request, store } = await startServer();
+  const { request, store } = shared();
   await store.put({ shape: "note", id: "a", set: {} });
   expect(problemOf(await request("GET", address))).toEqual({ status: 400, code: "invalid_request" });
 });
 
 test("bytes beyond ASCII that were not percent-encoded are refused, not read as Latin-1", async () => {
   const { port, store } = await startServer();
-  const { RawConnection } = await import("./http.js");
   const connection = new RawConnection(port);
   connection.write("PUT /v1/documents/note/\u00c3\u00a9 HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n");
   connection.write('content-length: 10\r\nconnection: close\r\n\r\n{"set":{}}');

@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
-import { onTestFinished } from "vitest";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { createServer, type ServerOptions } from "../../server/index.js";
 import { ManualClock } from "../../src/base/manual-clock.js";
 import type { Document, DocumentStore, WriteResult } from "../../src/documents/contract.js";
@@ -24,26 +24,46 @@ interface TestServerOptions extends Partial<Omit<ServerOptions, "store" | "clock
 
 /** A server over a store in memory, on a free port, with a clock that stands still; it is closed when the test ends. */
 export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const { server, close } = await openServer(options);
+  onTestFinished(close);
+  return server;
+}
+
+/** One server for all tests of a file that leave nothing behind which another one would notice. */
+export function sharedServer(): () => TestServer {
+  let opened: { server: TestServer; close: () => Promise<void> } | undefined;
+  beforeAll(async () => {
+    opened = await openServer({});
+  });
+  afterAll(() => opened?.close());
+  return () => {
+    if (opened === undefined) throw new Error("the server is there once the tests have begun");
+    return opened.server;
+  };
+}
+
+async function openServer(options: TestServerOptions): Promise<{ server: TestServer; close: () => Promise<void> }> {
   const { wrap, history, ...serverOptions } = options;
   const clock = new ManualClock();
   const store = await openMemoryStore({ clock, ...(history === undefined ? {} : { history }) });
   const app = createServer({ ...serverOptions, store: wrap === undefined ? store : wrap(store), clock });
   await app.listen({ host: "127.0.0.1", port: 0 });
   const { port } = app.server.address() as AddressInfo;
-  onTestFinished(async () => {
-    const closing = app.close();
-    // What a failed test has left open must not keep the next ones waiting.
-    app.server.closeAllConnections();
-    await closing;
-    await store.close();
-  });
-  return {
+  const server: TestServer = {
     app,
     store,
     clock,
     port,
     request: (method, path, request = {}) => send(port, { method, path, ...request }),
   };
+  const close = async (): Promise<void> => {
+    const closing = app.close();
+    // What a failed test has left open must not keep the next ones waiting.
+    app.server.closeAllConnections();
+    await closing;
+    await store.close();
+  };
+  return { server, close };
 }
 
 /** The store, but for the methods that a test has fail. */

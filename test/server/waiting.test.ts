@@ -2,9 +2,10 @@ import { expect, test } from "vitest";
 import type { EmbeddedStore } from "../../src/level/index.js";
 import { until } from "./gate.js";
 import { oneConnection } from "./http.js";
-import { documentOf, problemOf, startServer } from "./test-server.js";
+import { documentOf, problemOf, sharedServer, startServer } from "./test-server.js";
 
 const note = "/v1/documents/note/n-1";
+const shared = sharedServer();
 
 /** Lets requests that are on their way arrive: the store then has so many callers that wait. */
 async function untilWaiting(store: EmbeddedStore, count = 1): Promise<void> {
@@ -112,7 +113,7 @@ test.each([
   ["wait=1e1", "Prefer"],
   ["wait=301", "timeout"],
 ])("Prefer: %s is refused, not taken for another time", async (prefer, path) => {
-  const { request } = await startServer();
+  const { request } = shared();
   const answer = await request("GET", note, { headers: { prefer } });
   expect(problemOf(answer)).toEqual({ status: 400, code: "invalid_request", path });
 });

@@ -254,7 +254,7 @@ describe("backup and restore", () => {
   test("progress is told on the way", async () => {
     const folder = await temporaryFolder();
     const store = await openMemoryStore();
-    for (let start = 0; start < 25_000; start += 1000) {
+    for (let start = 0; start < 11_000; start += 1000) {
       await store.batch(
         Array.from({ length: 1000 }, (_, n) => ({ op: "put", shape: "note", id: `${start + n}`, set: {} })),
       );
@@ -262,10 +262,10 @@ describe("backup and restore", () => {
     const told: number[] = [];
     const file = join(folder, "backup");
     await store.backup(file, { onProgress: (documents) => told.push(documents) });
-    assert.deepEqual(told, [10_000, 20_000]);
+    assert.deepEqual(told, [10_000]);
     await store.close();
     const restored: number[] = [];
     await restore({ file, dataDir: join(folder, "data"), onProgress: (documents) => restored.push(documents) });
-    assert.equal(restored.at(-1), 25_000);
+    assert.equal(restored.at(-1), 11_000);
   });
 });

@@ -33,10 +33,10 @@ function keepBusy(store: EmbeddedStore, round: number): { ending: Promise<unknow
 }
 
 describe("closing", () => {
-  test("close during scans, lists, watchers, waits and puts, 20 times: all settle, and no answered put is lost", async () => {
+  test("close during scans, lists, watchers, waits and puts, 12 times: all settle, and no answered put is lost", async () => {
     const dataDir = await temporaryFolder();
     const kept = new Set<string>();
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < 12; round++) {
       const store = await openStore({ dataDir });
       const { ending, puts } = keepBusy(store, round);
       const outcomes = Promise.allSettled([...puts, ...ending]);

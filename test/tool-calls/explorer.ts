@@ -91,17 +91,23 @@ function startOf(exploration: Exploration): World {
   };
 }
 
+/** Members that many objects share and few steps change. They get a number of their own; all others are written out. */
+const shared: ReadonlySet<string> = new Set(["acquisition", "record", "set", "fields", "timing", "error", "current"]);
+
 /**
- * Numbers for equal parts of worlds, so that a world is a handful of numbers. A step makes few new objects and shares the
- * others, whose numbers are known. The order of the messages and their ids mean nothing.
+ * Numbers for equal parts of worlds, so that a world is a handful of numbers. A step changes one or two of the parts and
+ * shares the others, whose numbers are known. The order of the messages and their ids mean nothing.
  */
 class Parts {
   readonly #numbers = new Map<string, number>();
   readonly #known = new WeakMap<object, number>();
 
-  fingerprintOf(world: World): string {
-    const messages = world.messages.map((message) => this.#numberOf(message)).sort((a, b) => a - b);
-    return `${this.#textOf({ ...world, messages: null })} ${messages.join(" ")}`;
+  fingerprintOf({ now, document, revision, workers, messages, budget, ghost }: World): string {
+    let text = `${now} ${revision} ${document === undefined ? "-" : this.#numberOf(document)} ${this.#numberOf(budget)}`;
+    text += ` ${this.#numberOf(ghost)}`;
+    for (const worker of workers) text += ` ${this.#numberOf(worker)}`;
+    const sorted = messages.map((message) => this.#numberOf(message)).sort((a, b) => a - b);
+    return `${text} ${sorted.join(" ")}`;
   }
 
   #numberOf(part: object): number {
@@ -116,9 +122,12 @@ class Parts {
 
   #textOf(part: object): string {
     let text = "";
-    for (const [name, value] of Object.entries(part)) {
+    for (const name of Object.keys(part)) {
       if (name === "id") continue;
-      text += `${name}:${typeof value === "object" && value !== null ? `#${this.#numberOf(value)}` : JSON.stringify(value)},`;
+      const value: unknown = Reflect.get(part, name);
+      if (typeof value !== "object" || value === null) text += `${name}:${String(value)},`;
+      else if (shared.has(name)) text += `${name}#${this.#numberOf(value)},`;
+      else text += `${name}{${this.#textOf(value)}},`;
     }
     return text;
   }

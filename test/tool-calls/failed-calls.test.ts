@@ -162,6 +162,8 @@ describe("a request that cannot be carried out", () => {
         InvalidRequestError,
       );
     }
+    const noTool = calls.run({ tool: "t", args: 1 }, undefined as unknown as () => number);
+    await expect(noTool).rejects.toThrow(InvalidRequestError);
     const large = calls.run({ tool: "t", args: "x".repeat(2_000_000) }, tool.run);
     await expect(large).rejects.toMatchObject({ code: "too_large" });
     expect(tool.fires).toBe(0);

@@ -83,7 +83,7 @@ export function watchResumingCases(register: Register): void {
   });
 
   register("a watcher that reads late gets every commit, however many came before", async ({ store, shape }) => {
-    const count = 2500;
+    const count = 1500;
     const since = await revisionOf(store, shape);
     const reader = new CommitReader(store.watch({ shape, since }));
     const first = reader.next();
