@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { InvalidRequestError, OnceKvError } from "../src/base/errors.js";
 import { admitAs, type ServerContext } from "./context.js";
+import { isLoopback } from "./listen-address.js";
 
 /**
  * What an address may hold: printable ASCII but `#`. Node hands other bytes on as Latin-1, and the router cuts the address
@@ -11,6 +12,9 @@ const wellFormedAddress = /^[\x21\x22\x24-\x7e]+$/;
 /**
  * Stands before every route of `app`, and before a body is read: a draining server takes no new request, an address is
  * well-formed, and it is known what the sender may do.
+ *
+ * A server without tokens trusts whoever can reach it, which is meant to be this machine. A web page in a browser here
+ * can reach it too once its own name has been made to point here (DNS rebinding), but its requests still carry that name.
  */
 export function admitRequests(app: FastifyInstance, context: ServerContext): void {
   app.addHook("onRequest", (request, _reply, done) => {
@@ -21,6 +25,7 @@ export function admitRequests(app: FastifyInstance, context: ServerContext): voi
       if (!wellFormedAddress.test(request.raw.url ?? "")) {
         throw new InvalidRequestError("", "the address holds characters that must be percent-encoded");
       }
+      if (!context.hasTokens) requireLocalName(request.headers.host);
       admitAs(request, context.authenticate(request.headers.authorization));
     } catch (error) {
       done(error instanceof Error ? error : new OnceKvError("internal", String(error)));
@@ -28,4 +33,14 @@ export function admitRequests(app: FastifyInstance, context: ServerContext): voi
     }
     done();
   });
+}
+
+/** Throws `forbidden` unless the request names this machine. */
+function requireLocalName(host: string | undefined): void {
+  const name = (host ?? "").replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1");
+  if (isLoopback(name.toLowerCase())) return;
+  throw new OnceKvError(
+    "forbidden",
+    "a server without tokens answers to 127.0.0.1, localhost and [::1] only; use one of these names, or give it tokens",
+  );
 }

@@ -12,6 +12,8 @@ import type { Metrics } from "./metrics.js";
 export interface ServerContext {
   readonly store: DocumentStore;
   readonly clock: Clock;
+  /** Whether requests must say who they are. */
+  readonly hasTokens: boolean;
   /** The access of a request by its `Authorization` header. @throws OnceKvError `unauthorized` */
   readonly authenticate: (header: string | undefined) => Access;
   readonly drain: Drain;

@@ -81,6 +81,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   const context: ServerContext = {
     store,
     clock,
+    hasTokens: tokens !== undefined,
     authenticate: (header) => (tokens === undefined ? openAccess : tokens.authenticate(header, clock.wallNow())),
     drain,
     waits,

@@ -26,7 +26,7 @@ export type ToolCallPolicy = (typeof policies)[number];
 const policies = ["refire", "review", "reconcile"] as const;
 
 /** What a pending claim is for: to run the tool, or to find out what an earlier run did. */
-export type ToolCallPhase = (typeof phases)[number];
+type ToolCallPhase = (typeof phases)[number];
 const phases = ["run", "reconcile"] as const;
 
 /** Why a result is not in its record. */
@@ -115,7 +115,7 @@ export function seenRecord(document: Document): SeenRecord {
  * @throws OnceKvError `record_malformed`: something else wrote this document, or a newer version did. The call is not
  * fired; delete the document if it is not needed
  */
-export function parseRecord(fields: Fields, id: string): ToolCallRecord {
+function parseRecord(fields: Fields, id: string): ToolCallRecord {
   const { format } = fields;
   if (typeof format === "number" && format > recordFormat) {
     malformed(id, `its format ${format} is newer than ${recordFormat}, the newest that this version knows`);

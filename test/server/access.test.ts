@@ -197,3 +197,18 @@ test("a server is not made with tokens that a file could not hold, nor with none
   expect(() => createServer({ store, tokens: [short] })).toThrow(expect.objectContaining({ path: "tokens[0].sha256" }));
   await store.close();
 });
+
+test("a server without tokens answers to the names of this machine only, so that no web page reaches it by another", async () => {
+  const { request } = await startServer();
+  for (const host of ["localhost", "localhost:7070", "127.0.0.1:7070", "[::1]:7070", "LOCALHOST"]) {
+    expect((await request("GET", note, { headers: { host } })).status, host).toBe(404);
+  }
+  for (const host of ["attacker.example", "attacker.example:7070", "127.0.0.1.attacker.example"]) {
+    const answer = await request("PUT", note, { headers: { host }, body: { set: {} } });
+    expect(answer.status, host).toBe(403);
+    expect(problemOf(answer)).toMatchObject({ code: "forbidden" });
+  }
+  const guarded = await startGuarded({ root: all });
+  const headers = { host: "store.example", ...guarded.as["root"] };
+  expect((await guarded.request("GET", note, { headers })).status).toBe(404);
+});

@@ -50,16 +50,22 @@ export class Model {
     return [...this.#stored.keys()].filter((id) => this.get(id) !== undefined).toSorted();
   }
 
-  /** Takes what is over off the disk; the number of documents that went. */
-  sweep(): number {
+  /**
+   * Takes what is over off the disk; the number of documents that went.
+   * @param revision of the commit, as in `write`
+   */
+  sweep(revision: number = this.revision + 1): number {
     const over = [...this.#stored].filter(([, document]) => this.#isOver(document)).map(([id]) => id);
-    if (over.length > 0) this.revision += 1;
+    if (over.length > 0) this.revision = revision;
     for (const id of over) this.#remove("expire", id);
     return over.length;
   }
 
-  /** One commit of all operations, or nothing. */
-  write(operations: readonly BatchOperation[]): Outcome {
+  /**
+   * One commit of all operations, or nothing.
+   * @param revision of the commit, where others may commit in between; else it is the next one
+   */
+  write(operations: readonly BatchOperation[], revision: number = this.revision + 1): Outcome {
     const failed = operations.flatMap(({ id, if_match }, index) =>
       if_match === undefined || this.#holds(if_match, this.get(id)) ? [] : [index],
     );
@@ -70,7 +76,7 @@ export class Model {
     const changed = operations.some(
       ({ op, id }) => op === "put" || op === "patch" || (op === "delete" && this.get(id) !== undefined),
     );
-    if (changed) this.revision += 1;
+    if (changed) this.revision = revision;
     const created = operations.map((operation) => this.#apply(operation));
     return { ok: true, revision: this.revision, created, changed };
   }

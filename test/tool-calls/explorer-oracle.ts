@@ -135,9 +135,12 @@ export function judgeFire(
   return { ...ghost, fired: [...ghost.fired, claimId] };
 }
 
-/** A holder is told that its outcome was refused. */
-export function judgeLost(ghost: Ghost, claimId: string, now: number): void {
-  if (ghost.latestClaim === claimId && now < ghost.boundUntil) {
+/** Judges an outcome that the store refuses: somebody else's claim must have come, or the end of the window. */
+export function judgeRefused(ghost: Ghost, write: ModelWrite, found: StoredDocument | undefined, now: number): void {
+  if (!["complete", "fail", "release", "unknown"].includes(write.transition)) return;
+  const claimId = claimIdOf(write);
+  const hasArrived = found?.fields.claim_id === claimId && found?.fields.status !== "pending";
+  if (!hasArrived && ghost.latestClaim === claimId && now < ghost.boundUntil) {
     throw new Violation("a known outcome was refused though nobody had taken over");
   }
 }

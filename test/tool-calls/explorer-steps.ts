@@ -13,7 +13,7 @@ import { complete, fail, renew, unknown } from "../../src/tool-calls/transitions
 import {
   judgeAccepted,
   judgeFire,
-  judgeLost,
+  judgeRefused,
   judgeReplay,
   judgeWait,
   type Times,
@@ -153,6 +153,7 @@ function arrive(world: World, message: Message, setting: Setting): World {
   const { accepted, document, revision } = apply(message.write, world.document, world.revision, world.now);
   let { ghost } = world;
   if (accepted) ghost = judgeAccepted(ghost, message.write, world.document, document, world.now, timesOf(setting));
+  else judgeRefused(ghost, message.write, document, world.now);
   const next: World = { ...world, document, revision, ghost };
   if (message.for === "nobody") return withoutMessage(next, message.id);
   const answer = accepted
@@ -172,7 +173,6 @@ function hear(world: World, message: Message, event: NonNullable<Message["answer
       if (run.at !== "settling") throw new Error("an outcome was answered that nobody waits for");
       const idle = withWorker(world, { ...worker, run: { at: "idle" } });
       const step = stepSettlement(run.write, event);
-      if (step.step === "lost") judgeLost(world.ghost, run.claim.claimId, world.now);
       // The caller has its result now, and the outcome goes on trying to reach the store.
       return step.step === "again" ? send(idle, worker.name, "background", message.write) : idle;
     }
