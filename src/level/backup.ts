@@ -35,22 +35,18 @@ export async function backup(
 ): Promise<BackupSummary> {
   const target = resolve(file);
   const header = { revision: taken.revision, taken_at: toIso(taken.now) };
+  if (await exists(target)) throw new OnceKvError("backup_invalid", `${target} exists; choose a new file`);
+  const writer = await BackupWriter.create(target, header);
   try {
-    if (await exists(target)) throw new OnceKvError("backup_invalid", `${target} exists; choose a new file`);
-    const writer = await BackupWriter.create(target, header);
-    try {
-      for await (const [key, value] of level.iterator<Buffer, Buffer>({ ...everyDocument(), snapshot })) {
-        if (isExpired(decodeDocument(key, value), taken.now)) continue;
-        await writer.add(key, value);
-        if (writer.documents % progressEvery === 0) onProgress?.(writer.documents);
-      }
-      return { ...header, documents: writer.documents, bytes: await writer.finish() };
-    } catch (error) {
-      await writer.abandon();
-      throw error;
+    for await (const [key, value] of level.iterator<Buffer, Buffer>({ ...everyDocument(), snapshot })) {
+      if (isExpired(decodeDocument(key, value), taken.now)) continue;
+      await writer.add(key, value);
+      if (writer.documents % progressEvery === 0) onProgress?.(writer.documents);
     }
-  } finally {
-    await snapshot.close();
+    return { ...header, documents: writer.documents, bytes: await writer.finish() };
+  } catch (error) {
+    await writer.abandon();
+    throw error;
   }
 }
 

@@ -287,10 +287,15 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
     file: string,
     options: { readonly onProgress?: (documents: number) => void } = {},
   ): Promise<BackupSummary> {
-    return this.#read(() => {
+    return this.#read(async () => {
+      const now = this.#clock.now();
       const snapshot = this.#level.snapshot();
-      const taken = { revision: this.#groups.durableRevision, now: this.#clock.now() };
-      return backup(this.#level, snapshot, taken, file, options.onProgress);
+      try {
+        const taken = { revision: await this.#reader.revisionOf(snapshot), now };
+        return await backup(this.#level, snapshot, taken, file, options.onProgress);
+      } finally {
+        await snapshot.close();
+      }
     });
   }
 

@@ -81,7 +81,7 @@ export class Reader {
   async list(request: CheckedList): Promise<ListPage> {
     const { snapshot, now } = await this.#snapshot(request.shape);
     try {
-      const revision = await this.#revisionOf(snapshot);
+      const revision = await this.revisionOf(snapshot);
       return { ...(await this.#page(request, snapshot, now)), revision };
     } finally {
       await snapshot.close();
@@ -116,7 +116,7 @@ export class Reader {
   }
 
   /** The newest commit that a snapshot shows: the log is written in the same batch as the documents. */
-  async #revisionOf(snapshot: LevelSnapshot): Promise<number> {
+  async revisionOf(snapshot: LevelSnapshot): Promise<number> {
     const options = { ...everyLogEntry(), reverse: true, limit: 1, snapshot };
     for await (const key of this.#level.keys<Buffer>(options)) return numberOfKey(key);
     return this.#groups?.durableRevision ?? 0;

@@ -45,6 +45,15 @@ export function keyOf(parts: KeyParts, limits: Limits): string {
   return checkWhole(`${head}${reserved.test(given) ? `key:${given}` : given}`, "key", limits);
 }
 
+/**
+ * The key as the value of an `Idempotency-Key` header: itself if a header can carry it and services take it (up to 255
+ * printable ASCII characters), else a hash of it.
+ */
+export function headerKeyOf(key: string): string {
+  if (/^[!-~](?:[ -~]{0,253}[!-~])?$/.test(key)) return key;
+  return `sha256-${createHash("sha256").update(key, "utf8").digest("hex")}`;
+}
+
 /** What every key of a tool, or of a whole scope, begins with. */
 export function prefixOf(tool: string | undefined, scope: string | undefined, limits: Limits): string {
   if (tool !== undefined) return headOf(tool, scope, limits);

@@ -5,6 +5,7 @@ import { answerCaller } from "./answers.js";
 import { encodeError } from "./error-codec.js";
 import { ClaimLostError } from "./errors.js";
 import { classOf, outcomeFor } from "./failure.js";
+import { headerKeyOf } from "./keys.js";
 import { Lease } from "./lease.js";
 import type { PreparedCall } from "./request.js";
 import { encodeResult, outcomeOf, type ToolCallOutcome } from "./result.js";
@@ -24,7 +25,7 @@ export interface ToolCall {
   readonly attempt: number;
   /** The revision of the claim: whoever accepts only growing ones is safe from a late holder. */
   readonly fencingToken: number;
-  /** `Idempotency-Key` with the key, for a request. */
+  /** `Idempotency-Key` for a request: the key, or a hash of it when it is longer than 255 characters or not all ASCII. */
   readonly headers: { readonly "Idempotency-Key": string };
   /** Aborts when the claim is not surely held any more, when the tool has run for too long, and when the caller gives up. */
   readonly signal: AbortSignal;
@@ -142,7 +143,7 @@ export function toolCallOf(call: PreparedCall, claim: ValidClaim, lease: Lease):
     key,
     attempt: claim.record.attempt,
     fencingToken: claim.fencingToken,
-    headers: { "Idempotency-Key": key },
+    headers: { "Idempotency-Key": headerKeyOf(key) },
     signal: lease.signal,
     isValid: () => lease.isValid(),
   };

@@ -114,19 +114,19 @@ test("a chunked body over the limit is 413, and what follows it on the connectio
   const { port } = await startServer();
   const connection = new RawConnection(port);
   connection.write(
-    `PUT ${note} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
+    `PUT ${note} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
   );
   const chunk = " ".repeat(1024 * 1024);
   for (let count = 0; count < 14; count++) connection.write(`100000\r\n${chunk}\r\n`);
   await connection.until(/^HTTP\/1.1 413 /);
-  connection.write("0\r\n\r\nGET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+  connection.write("0\r\n\r\nGET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n");
   expect(await connection.untilClosed()).toMatch(/HTTP\/1.1 200 OK[\s\S]*\{"status":"ok"\}$/);
 });
 
 test("a body that is not JSON leaves the connection intact", async () => {
   const { port } = await startServer();
   const connection = new RawConnection(port);
-  const head = `PUT ${note} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
+  const head = `PUT ${note} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n`;
   connection.write(`${head}content-length: 3\r\n\r\n{x}${head}content-length: 10\r\n\r\n{"set":{}}`);
   const received = await connection.until(/ 201 /);
   expect(received).toMatch(/^HTTP\/1.1 400 /);
@@ -164,7 +164,7 @@ test("what is no HTTP request is answered with a problem before the connection c
     /^HTTP\/1.1 400 [\s\S]*application\/problem\+json[\s\S]*invalid_request/,
   );
   const large = new RawConnection(port);
-  large.write(`GET / HTTP/1.1\r\nhost: x\r\nx: ${"y".repeat(20_000)}\r\n\r\n`);
+  large.write(`GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nx: ${"y".repeat(20_000)}\r\n\r\n`);
   expect(await large.untilClosed()).toMatch(/^HTTP\/1.1 431 [\s\S]*"status":431/);
 });
 

@@ -66,7 +66,7 @@ test("no body limit is tighter than the limits of the store, in the longest JSON
 test("an Idempotency-Key that is given twice is refused: joined they would be a third key", async () => {
   const { port, store } = await startServer();
   const connection = new RawConnection(port);
-  connection.write("DELETE /v1/documents/note/a HTTP/1.1\r\nhost: x\r\nconnection: close\r\n");
+  connection.write("DELETE /v1/documents/note/a HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n");
   connection.write("idempotency-key: one\r\nidempotency-key: two\r\n\r\n");
   expect(await connection.untilClosed()).toMatch(/^HTTP\/1.1 400 [\s\S]*Idempotency-Key: is given twice/);
   expect(store.revision).toBe(0);
@@ -76,7 +76,7 @@ test("an If-Match that is given twice is refused as a list", async () => {
   const { port, store } = await startServer();
   await store.put({ shape: "note", id: "a", set: {} });
   const connection = new RawConnection(port);
-  connection.write("DELETE /v1/documents/note/a HTTP/1.1\r\nhost: x\r\nconnection: close\r\n");
+  connection.write("DELETE /v1/documents/note/a HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n");
   connection.write('if-match: "1"\r\nif-match: "1"\r\n\r\n');
   expect(await connection.untilClosed()).toMatch(/^HTTP\/1.1 400 /);
   expect(store.revision).toBe(1);

@@ -11,7 +11,7 @@ export type ToolIntent = { [name: string]: JsonValue };
 export type ToolResult = JsonValue;
 
 export interface BlogSurroundings {
-  readonly store: DocumentStore;
+  readonly store: Pick<DocumentStore, "get" | "put">;
   readonly idempotencyKey: (intent: ToolIntent) => string;
   readonly fireSideEffect: (intent: ToolIntent) => Promise<ToolResult>;
   readonly sleep: (ms: number) => Promise<unknown>;

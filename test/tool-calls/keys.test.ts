@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { defaultLimits } from "../../src/base/limits.js";
 import type { JsonValue } from "../../src/documents/contract.js";
 import { checkJson } from "../../src/documents/json-value.js";
-import { fingerprintOf, type KeyParts, keyOf, prefixOf } from "../../src/tool-calls/keys.js";
+import { fingerprintOf, headerKeyOf, type KeyParts, keyOf, prefixOf } from "../../src/tool-calls/keys.js";
 
 function key(parts: Partial<KeyParts>): string {
   return keyOf(
@@ -130,6 +130,15 @@ describe("the key", () => {
     expect(key({ given: "k".repeat(room) })).toHaveLength(1024);
     expect(() => key({ given: "k".repeat(room + 1) })).toThrow(/key.*1024 bytes/);
     expect(() => key({ given: "\u00e9".repeat(room / 2 + 1) })).toThrow(/1024 bytes/);
+  });
+
+  it("goes into a header as it is, or as a hash where a header or a service would not take it", () => {
+    for (const plain of ["send_email:order-12345", "turn 7/ship:1", "k".repeat(255)])
+      expect(headerKeyOf(plain)).toBe(plain);
+    const hashed = ["k".repeat(256), "t:\u00e9", "t:\u{1F600}", "t:\n", "t: ", "t:\u007f"].map(headerKeyOf);
+    expect(new Set(hashed).size).toBe(hashed.length);
+    for (const value of hashed) expect(value).toMatch(/^sha256-[0-9a-f]{64}$/);
+    for (const value of hashed) expect(new Headers({ "Idempotency-Key": value }).get("idempotency-key")).toBe(value);
   });
 
   it("has no empty part and no half character", () => {
