@@ -25,6 +25,8 @@ export interface Limits {
   readonly listExaminedMax: number;
   /** Keys in one `getMany`. */
   readonly getManyKeysMax: number;
+  /** Bytes of the documents of one `getMany`, which cannot end early as a page of `list` can. */
+  readonly getManyBytesMax: number;
   /** Longest `waitFor` in seconds. Proxies and people give up before that; a longer wait is several waits. */
   readonly waitSecondsMax: number;
   /** Characters of a write id, the same bound as other services put on an `Idempotency-Key`. */
@@ -46,6 +48,7 @@ export const defaultLimits: Limits = Object.freeze({
   listBytesMax: 4 * 1024 * 1024,
   listExaminedMax: 10_000,
   getManyKeysMax: 1000,
+  getManyBytesMax: 16 * 1024 * 1024,
   waitSecondsMax: 300,
   writeIdLengthMax: 255,
   currentBytesMax: 1024 * 1024,
@@ -55,6 +58,8 @@ export const defaultLimits: Limits = Object.freeze({
 export interface EngineLimits {
   /** Bytes accepted but not yet on disk. Beyond that a write is refused with 503: memory stays bounded when the disk is slow. */
   readonly stagedBytesMax: number;
+  /** Bytes of the stored documents that one batch meets: they are in memory together while it is judged. */
+  readonly batchReadBytesMax: number;
   /** A group of writes that share one sync is closed at this size, so that its callers do not wait for a very large one. */
   readonly groupBytesMax: number;
   /** The same, by the number of commits. */
@@ -74,6 +79,7 @@ export interface EngineLimits {
 /** The bounds inside the embedded engine. */
 export const engineLimits: EngineLimits = Object.freeze({
   stagedBytesMax: 64 * 1024 * 1024,
+  batchReadBytesMax: 64 * 1024 * 1024,
   groupBytesMax: 4 * 1024 * 1024,
   groupCommitsMax: 4096,
   writeIdAgeMsMax: 10 * 60 * 1000,

@@ -1,4 +1,4 @@
-import type { StoredDocument } from "./document-codec.js";
+import type { Lifetime, StoredDocument } from "./document-codec.js";
 import { parseDocumentKey } from "./keys.js";
 
 /** What a commit did to one document, as it is staged, logged and told to watchers. */
@@ -9,8 +9,8 @@ export interface StagedChange {
   readonly id: string;
   /** The new state; undefined when the document is gone. */
   readonly document: StoredDocument | undefined;
-  /** The state that the change replaces; undefined when there was none. */
-  readonly previous: StoredDocument | undefined;
+  /** When the state that the change replaces was written, and its deadline; undefined when there was none. */
+  readonly previous: Lifetime | undefined;
 }
 
 /** A commit: one revision, and all that it changed. */

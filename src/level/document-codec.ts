@@ -19,15 +19,20 @@ const headerBytes = 45;
 
 const packr = new Packr({ useRecords: false, mapsAsObjects: true, variableMapSize: true, useToJSON: false });
 
+/** When a state of a document was written, and when it ends. */
+export interface Lifetime {
+  /** Milliseconds since 1970. */
+  readonly updatedAt: number;
+  /** Milliseconds since 1970; 0: never. */
+  readonly expiresAt: number;
+}
+
 /** A document as it is stored. */
-export interface StoredDocument {
+export interface StoredDocument extends Lifetime {
   readonly revision: number;
   readonly createdRevision: number;
-  /** Milliseconds since 1970, as the two below. */
+  /** Milliseconds since 1970. */
   readonly createdAt: number;
-  readonly updatedAt: number;
-  /** 0: never. */
-  readonly expiresAt: number;
   /** The whole stored value. */
   readonly value: Buffer;
 }
@@ -106,6 +111,11 @@ export function toDocument(shape: string, id: string, document: StoredDocument, 
     expires_at: document.expiresAt === 0 ? null : toIso(document.expiresAt),
     as_of: toIso(now),
   };
+}
+
+/** The lifetime alone, for whoever would otherwise keep the whole document in memory. */
+export function lifetimeOf({ updatedAt, expiresAt }: StoredDocument): Lifetime {
+  return { updatedAt, expiresAt };
 }
 
 /** Whether the document is absent at `now`. */

@@ -289,9 +289,10 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
   ): Promise<BackupSummary> {
     return this.#read(async () => {
       const now = this.#clock.now();
+      const durableRevision = this.#groups.durableRevision;
       const snapshot = this.#level.snapshot();
       try {
-        const taken = { revision: await this.#reader.revisionOf(snapshot), now };
+        const taken = { revision: await this.#reader.revisionOf(snapshot, durableRevision), now };
         return await backup(this.#level, snapshot, taken, file, options.onProgress);
       } finally {
         await snapshot.close();

@@ -1,5 +1,5 @@
 import type { StagedCommit } from "./commit.js";
-import type { StoredDocument } from "./document-codec.js";
+import type { Lifetime } from "./document-codec.js";
 import { ownExpiryKey, parseExpiryKey, readUint64, sharedExpiryKey, writeUint64 } from "./keys.js";
 import type { LevelOperation } from "./level.js";
 import { checkSeal, seal, sealBytes } from "./sealed.js";
@@ -29,7 +29,7 @@ export interface ExpiryMention {
 }
 
 /** Whether this state of a document has an index entry of its own. */
-export function hasOwnEntry(document: StoredDocument): boolean {
+export function hasOwnEntry(document: Lifetime): boolean {
   return document.expiresAt !== 0 && document.expiresAt - document.updatedAt > ownEntryFromMs;
 }
 
@@ -39,7 +39,7 @@ function sharedInstant(deadline: number): number {
 }
 
 /** The key of the entry that belongs to this state of a document. */
-export function ownKeyOf(key: Buffer, document: StoredDocument): Buffer {
+export function ownKeyOf(key: Buffer, document: Lifetime): Buffer {
   return ownExpiryKey(document.expiresAt, key);
 }
 

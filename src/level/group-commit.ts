@@ -169,7 +169,7 @@ export class GroupCommit {
 
   /** Throws when a write of this size cannot be taken now. */
   checkRoom(bytes: number): void {
-    if (this.#failure !== undefined) throw this.#failure;
+    this.#checkAlive();
     if (this.#stagedBytes > 0 && this.#stagedBytes + bytes > engineLimits.stagedBytesMax) {
       throw new OnceKvError(
         "overloaded",
@@ -179,6 +179,11 @@ export class GroupCommit {
     }
   }
 
+  /** What is staged after a failure would never be written, and whoever waits for it would wait for ever. */
+  #checkAlive(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
   /** The revision that the next staged commit must have. */
   get nextRevision(): number {
     return this.#assigned + 1;
@@ -186,6 +191,7 @@ export class GroupCommit {
 
   /** Stages a commit; `dependent` is answered when it is durable or lost. Returns the group that will hold it. */
   stage(revision: number, changes: readonly StagedChange[], dependent: Dependent, note?: WriteNote): Group {
+    this.#checkAlive();
     invariant(revision === this.#assigned + 1, "commits are staged in the order of their revisions");
     this.#assigned = revision;
     const group = this.#gathering;
@@ -212,6 +218,7 @@ export class GroupCommit {
 
   /** Has a write noted that changes nothing, with the next group. Returns that group. */
   stageNote(note: WriteNote, dependent: Dependent): Group {
+    this.#checkAlive();
     const group = this.#gathering;
     group.notes.set(noteName(note.id), note);
     group.dependents.push(dependent);
@@ -222,6 +229,7 @@ export class GroupCommit {
 
   /** Takes entries out of the expiry index, with the next group. */
   dropExpiryEntries(entries: readonly Buffer[], dependent: Dependent): void {
+    this.#checkAlive();
     this.#gathering.sweptEntries.push(...entries);
     this.#gathering.dependents.push(dependent);
     this.#schedule();

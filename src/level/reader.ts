@@ -1,4 +1,5 @@
 import type { AnchoredClock } from "../base/clock.js";
+import { TooLargeError } from "../base/errors.js";
 import type { Limits } from "../base/limits.js";
 import type { Document, DocumentKey, ListPage } from "../documents/contract.js";
 import type { CheckedList } from "../documents/requests-read.js";
@@ -60,11 +61,19 @@ export class Reader {
       const snapshot = this.#level.snapshot();
       try {
         let doubtful: Group | undefined;
+        let bytes = 0;
         const documents = keys.map(({ shape, id }) => {
           const key = documentKey(shape, id);
           const value = this.#level.getSync<Buffer, Buffer>(key, { snapshot });
           if (value === undefined) return undefined;
           const document = decodeDocument(key, value);
+          bytes += value.length;
+          if (bytes > this.#limits.getManyBytesMax) {
+            throw new TooLargeError(
+              "keys",
+              `the documents take more than ${this.#limits.getManyBytesMax} bytes together; ask for fewer at once`,
+            );
+          }
           if (!isExpired(document, now)) return toDocument(shape, id, document, now);
           doubtful = this.#groups?.staged(documentName(shape, id))?.group ?? doubtful;
           return undefined;
@@ -79,9 +88,9 @@ export class Reader {
 
   /** One page of a shape's documents. */
   async list(request: CheckedList): Promise<ListPage> {
-    const { snapshot, now } = await this.#snapshot(request.shape);
+    const { snapshot, now, durableRevision } = await this.#snapshot(request.shape);
     try {
-      const revision = await this.revisionOf(snapshot);
+      const revision = await this.revisionOf(snapshot, durableRevision);
       return { ...(await this.#page(request, snapshot, now)), revision };
     } finally {
       await snapshot.close();
@@ -106,20 +115,25 @@ export class Reader {
   }
 
   /** A snapshot in which no document of the shape looks expired that was renewed in time. */
-  async #snapshot(shape: string): Promise<{ snapshot: LevelSnapshot; now: number }> {
+  async #snapshot(shape: string): Promise<{ snapshot: LevelSnapshot; now: number; durableRevision: number }> {
     for (;;) {
       const now = this.#clock.now();
       const group = this.#groups?.groupInDoubt(shape, now);
-      if (group === undefined) return { snapshot: this.#level.snapshot(), now };
+      if (group === undefined) {
+        return { snapshot: this.#level.snapshot(), now, durableRevision: this.#groups?.durableRevision ?? 0 };
+      }
       await this.#groups?.whenDurable(group);
     }
   }
 
-  /** The newest commit that a snapshot shows: the log is written in the same batch as the documents. */
-  async revisionOf(snapshot: LevelSnapshot): Promise<number> {
+  /**
+   * The newest commit that a snapshot shows: the log is written in the same batch as the documents.
+   * @param durableRevision the newest durable commit when the snapshot was taken, which counts while the log is empty
+   */
+  async revisionOf(snapshot: LevelSnapshot, durableRevision: number): Promise<number> {
     const options = { ...everyLogEntry(), reverse: true, limit: 1, snapshot };
     for await (const key of this.#level.keys<Buffer>(options)) return numberOfKey(key);
-    return this.#groups?.durableRevision ?? 0;
+    return durableRevision;
   }
 
   async #page(request: CheckedList, snapshot: LevelSnapshot, now: number): Promise<Omit<ListPage, "revision">> {

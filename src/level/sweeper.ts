@@ -1,7 +1,7 @@
 import type { AnchoredClock, Clock } from "../base/clock.js";
 import { engineLimits } from "../base/limits.js";
 import type { StagedChange } from "./commit.js";
-import { isExpired, type StoredDocument } from "./document-codec.js";
+import { isExpired, lifetimeOf, type StoredDocument } from "./document-codec.js";
 import { decodeExpiryEntry, type ExpiryMention } from "./expiry-index.js";
 import type { GroupCommit } from "./group-commit.js";
 import { documentName, everyExpiryEntry, expiryRange, parseDocumentKey, parseExpiryKey } from "./keys.js";
@@ -77,11 +77,18 @@ export class Sweeper {
 
   /** Sweeps until nothing is due any more; resolves with the number of documents that went. */
   sweep(): Promise<number> {
-    this.#sweeping ??= this.#sweepAll().finally(() => {
-      this.#sweeping = undefined;
-      this.#arm();
-    });
-    return this.#sweeping;
+    // A sweep under way may have asked for the time before now, so this call has a pass of its own behind it.
+    const before = this.#sweeping ?? Promise.resolve(0);
+    const pass = before
+      .catch(() => 0)
+      .then(() => this.#sweepAll())
+      .finally(() => {
+        if (this.#sweeping !== pass) return;
+        this.#sweeping = undefined;
+        this.#arm();
+      });
+    this.#sweeping = pass;
+    return pass;
   }
 
   /** Stops; a step under way is finished. */
@@ -144,7 +151,14 @@ export class Sweeper {
         staged === undefined ? this.#reader.readStored(key) : staged.document;
       if (document === undefined || document.revision !== revision || !isExpired(document, now)) continue;
       // The mention lives in a larger value that would stay in memory with it.
-      changes.push({ type: "expire", key: Buffer.from(key), shape, id, document: undefined, previous: document });
+      changes.push({
+        type: "expire",
+        key: Buffer.from(key),
+        shape,
+        id,
+        document: undefined,
+        previous: lifetimeOf(document),
+      });
     }
     await new Promise<void>((resolve, reject) => {
       const dependent = { durable: resolve, failed: reject };

@@ -82,15 +82,17 @@ export class WriteIds {
     }
   }
 
-  /** The note of a write that is on disk. */
-  find(id: Buffer): WriteNote | undefined {
+  /** The note of a write that is on disk, unless it is too old to count. @param now milliseconds since 1970 */
+  find(id: Buffer, now: number): WriteNote | undefined {
     const groups = this.#groupsById.get(shortened(id));
     if (groups === undefined) return undefined;
     for (const group of typeof groups === "number" ? [groups] : groups.toReversed()) {
       const key = writeIdKey(group);
       const value = this.#level.getSync(key);
       if (value === undefined) continue;
-      for (const [noted, request, written, results] of decodeNotes(key, value).notes) {
+      const { time, notes } = decodeNotes(key, value);
+      if (time + engineLimits.writeIdAgeMsMax <= now) continue;
+      for (const [noted, request, written, results] of notes) {
         if (noted.equals(id)) return { id, request, revision: written, results };
       }
     }

@@ -1,6 +1,6 @@
 import type { AnchoredClock } from "../base/clock.js";
 import { invariant, OnceKvError, TooLargeError } from "../base/errors.js";
-import type { Limits } from "../base/limits.js";
+import { engineLimits, type Limits } from "../base/limits.js";
 import type { BatchResult, Fields, WriteResult } from "../documents/contract.js";
 import { mergePatch } from "../documents/merge-patch.js";
 import type { CheckedWrite } from "../documents/requests.js";
@@ -14,6 +14,7 @@ import {
   encodeFields,
   fieldsOf,
   isExpired,
+  lifetimeOf,
   type StoredDocument,
   toDocument,
   toIso,
@@ -145,7 +146,7 @@ export class WritePath {
     if (identity !== undefined && this.#replay(prepared, identity, resolve, reject)) return;
 
     const now = this.#clock.now();
-    const found = prepared.map((one) => this.#find(one, now));
+    const found = this.#findAll(prepared, now);
     const fault = judgeConditions(prepared, found, now, this.#limits);
     if (fault !== undefined) {
       this.#answerWhenDurable(latestGroup(found), () => reject(fault), reject);
@@ -155,7 +156,7 @@ export class WritePath {
     // The last place where code of the user may run (a schema judges a patch), and it may write to other documents:
     // only then is the next revision known.
     const fields = prepared.map((one, index) => this.#finalFields(one, found[index]?.live));
-    if (prepared.length > 1) this.#checkBatchSize(fields);
+    if (prepared.length > 1) this.#checkBatchSize(prepared, found, fields);
     const revision = this.#groups.nextRevision;
     const changes: StagedChange[] = [];
     const effects = prepared.map((one, index) =>
@@ -186,15 +187,33 @@ export class WritePath {
     reject: (error: unknown) => void,
   ): boolean {
     const staged = this.#groups.stagedNote(identity.id);
-    const note = staged?.note ?? this.#writeIds.find(identity.id);
+    const note = staged?.note ?? this.#writeIds.find(identity.id, this.#clock.now());
     if (note === undefined) return false;
     if (!note.request.equals(identity.request)) {
-      throw new OnceKvError("write_id_conflict", "this write id was used for another request; choose a new one");
+      const conflict = "this write id was used for another request; choose a new one";
+      const refuse = (): void => reject(new OnceKvError("write_id_conflict", conflict));
+      this.#answerWhenDurable(staged?.group, refuse, reject);
+      return true;
     }
     const effects = note.results.map((result, index) => fromNoted(result, prepared[index]?.key));
     const answer = (): void => resolve({ ...this.#answer(prepared, note.revision, effects), replayed: true });
     this.#answerWhenDurable(staged?.group, answer, reject);
     return true;
+  }
+
+  #findAll(prepared: readonly PreparedWrite[], now: number): Found[] {
+    let bytes = 0;
+    return prepared.map((one) => {
+      const found = this.#find(one, now);
+      bytes += found.live?.value.length ?? 0;
+      if (bytes > engineLimits.batchReadBytesMax) {
+        throw new TooLargeError(
+          "operations",
+          `the documents that the batch meets take more than ${engineLimits.batchReadBytesMax} bytes; make smaller batches`,
+        );
+      }
+      return found;
+    });
   }
 
   #find({ name, key }: PreparedWrite, now: number): Found {
@@ -229,7 +248,8 @@ export class WritePath {
     const { shape, id } = write;
     if (write.kind === "check") return { expiresAt: 0, created: false, document: undefined };
     if (write.kind === "delete") {
-      if (live !== undefined) changes.push({ type: "delete", key, shape, id, document: undefined, previous: live });
+      if (live !== undefined)
+        changes.push({ type: "delete", key, shape, id, document: undefined, previous: lifetimeOf(live) });
       return { expiresAt: 0, created: false, document: write.wantsDocument ? (live ?? null) : undefined };
     }
     invariant(fields !== undefined, "a put and a patch leave fields");
@@ -241,9 +261,16 @@ export class WritePath {
       expiresAt: this.#deadline(write, live, now),
     });
     if (expired !== undefined) {
-      changes.push({ type: "expire", key, shape, id, document: undefined, previous: expired });
+      changes.push({ type: "expire", key, shape, id, document: undefined, previous: lifetimeOf(expired) });
     }
-    changes.push({ type: "put", key, shape, id, document, previous: live });
+    changes.push({
+      type: "put",
+      key,
+      shape,
+      id,
+      document,
+      previous: live === undefined ? undefined : lifetimeOf(live),
+    });
     return {
       expiresAt: document.expiresAt,
       created: live === undefined,
@@ -251,11 +278,20 @@ export class WritePath {
     };
   }
 
-  #checkBatchSize(fields: readonly (Buffer | undefined)[]): void {
-    const bytes = fields.reduce((sum, one) => sum + (one?.length ?? 0), 0);
+  /** The fields that a batch writes and the documents that its deletes give back are bounded together. */
+  #checkBatchSize(
+    prepared: readonly PreparedWrite[],
+    found: readonly Found[],
+    fields: readonly (Buffer | undefined)[],
+  ): void {
+    let bytes = 0;
+    for (const [index, { write }] of prepared.entries()) {
+      bytes += fields[index]?.length ?? 0;
+      if (write.kind === "delete" && write.wantsDocument) bytes += found[index]?.live?.value.length ?? 0;
+    }
     if (bytes <= this.#limits.batchBytesMax) return;
     const limit = this.#limits.batchBytesMax;
-    throw new TooLargeError("operations", `the batch's fields take ${bytes} bytes; the limit is ${limit}`);
+    throw new TooLargeError("operations", `the batch's documents take ${bytes} bytes; the limit is ${limit}`);
   }
 
   #deadline(write: CheckedWrite, live: StoredDocument | undefined, now: number): number {

@@ -52,9 +52,11 @@ describe("a write that is not durable yet", () => {
     const write = store.put({ ...note("a", 1), write_id: "w", if_match: { exists: false } });
     const duplicate = store.put({ ...note("a", 1), write_id: "w", if_match: { exists: false } });
     const other = store.put({ ...note("a", 2), write_id: "w" });
-    await expect(other).rejects.toMatchObject({ code: "write_id_conflict" });
+    other.catch(() => {});
+    expect(await stateOf(other)).toBe("pending");
     expect(await stateOf(duplicate)).toBe("pending");
     level.letGo();
+    await expect(other).rejects.toMatchObject({ code: "write_id_conflict" });
     const answer = await write;
     expect(await duplicate).toEqual({ ...answer, replayed: true });
     await store.close();
@@ -134,6 +136,56 @@ describe("a batch that the disk refuses", () => {
     level.fault = fault;
     await expect(store.sweep()).rejects.toMatchObject({ code: "outcome_unknown" });
     expect(await store.get("note", "a")).toBeUndefined();
+    await store.close();
+  });
+});
+
+describe("a store that has failed", () => {
+  it("answers everything and closes, also when its sweeper comes later", async () => {
+    const clock = new ManualClock();
+    const { store, level } = await openFaultyStore({ clock });
+    await store.put({ ...note("lease", 1), ttl: 10 });
+    level.fault = new Error("EIO: i/o error");
+    await expect(store.put(note("a", 1))).rejects.toMatchObject({ code: "outcome_unknown" });
+    level.fault = undefined;
+    clock.advance(20_000);
+    expect(await stateOf(store.get("note", "lease"))).toBe("resolved");
+    expect(await store.get("note", "lease")).toBeUndefined();
+    expect((await store.list("note")).documents).toEqual([]);
+    await expect(store.sweep()).rejects.toMatchObject({ code: "store_failed" });
+    expect(await stateOf(store.close())).toBe("resolved");
+  });
+});
+
+describe("a list", () => {
+  it("of a store without history names a revision that its snapshot shows", async () => {
+    const { store, level } = await openFaultyStore();
+    level.hold();
+    const write = store.put(note("a", 1));
+    await stateOf(write);
+    const listing = store.list("note");
+    level.letGo();
+    const page = await listing;
+    expect(page.documents.length).toBe(page.revision);
+    await write;
+    await store.close();
+  });
+});
+
+describe("what one call brings into memory", () => {
+  it("is bounded for getMany, and for a batch by what it writes, gives back and meets", async () => {
+    const { store } = await openFaultyStore();
+    const text = "x".repeat(1_000_000);
+    for (let n = 0; n < 70; n++) await store.put({ shape: "note", id: `${n}`, set: { text } });
+    const keys = Array.from({ length: 70 }, (_, n) => ({ shape: "note", id: `${n}` }));
+    await expect(store.getMany(keys)).rejects.toMatchObject({ code: "too_large", path: "keys" });
+    expect((await store.getMany(keys.slice(0, 10))).length).toBe(10);
+    const deletes = keys.map((key) => ({ op: "delete" as const, ...key }));
+    await expect(store.batch(deletes)).rejects.toMatchObject({ code: "too_large", path: "operations" });
+    const returning = deletes.slice(0, 10).map((one) => ({ ...one, return: "document" as const }));
+    await expect(store.batch(returning)).rejects.toMatchObject({ code: "too_large", path: "operations" });
+    expect((await store.batch(deletes.slice(0, 50))).results.length).toBe(50);
+    expect((await store.list("note", { limit: 1000 })).documents.length).toBeLessThanOrEqual(20);
     await store.close();
   });
 });

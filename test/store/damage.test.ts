@@ -1,61 +1,18 @@
 import assert from "node:assert/strict";
-import { cp, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, open, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ClassicLevel } from "classic-level";
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { crc32 } from "node:zlib";
+import { Packr } from "msgpackr";
+import { describe, test } from "vitest";
 import { OnceKvError } from "../../src/base/errors.js";
 import type { Fields } from "../../src/documents/contract.js";
 import { openStore, verifyFolder } from "../../src/level/index.js";
 import { ManualClock } from "../../src/testing/index.js";
+import { entriesOf, entryOf, filesOf, fillFolder, id, tamper } from "./filled-folder.js";
 import { rejection } from "./rejection.js";
 import { temporaryFolder } from "./temporary-folder.js";
 
-type RawLevel = ClassicLevel<Buffer, Buffer>;
-
-/** Works on the entries of a closed store, as no program of ours would. */
-async function tamper(dataDir: string, work: (level: RawLevel) => Promise<void>): Promise<void> {
-  const level: RawLevel = new ClassicLevel(dataDir, { keyEncoding: "buffer", valueEncoding: "buffer" });
-  await level.open();
-  await work(level);
-  await level.close();
-}
-
-/** The entries whose keys begin with a letter: d documents, l the log, x the expiry index, w write ids, m facts. */
-async function entriesOf(level: RawLevel, tag: string): Promise<[key: Buffer, value: Buffer][]> {
-  const [gte, lt] = [Buffer.from(tag), Buffer.from([tag.charCodeAt(0) + 1])];
-  return await level.iterator({ gte, lt }).all();
-}
-
-function entryOf(entries: readonly [key: Buffer, value: Buffer][], place: number): [key: Buffer, value: Buffer] {
-  return entries.at(place) ?? assert.fail("there is no such entry");
-}
-
-async function filesOf(dataDir: string, end: string): Promise<string[]> {
-  const names = (await readdir(dataDir)).filter((name) => name.endsWith(end)).toSorted();
-  return names.map((name) => join(dataDir, name));
-}
-
-let filled: string;
-
-/** A closed store with 300 documents, a fifth of them with a deadline; each test has a copy of its own. */
-beforeAll(async () => {
-  filled = await mkdtemp(join(tmpdir(), "oncekv-filled-"));
-  const store = await openStore({ dataDir: filled, clock: new ManualClock(), sweep: false });
-  for (let n = 0; n < 300; n++) {
-    const ttl = n % 5 !== 0 ? {} : { ttl: n % 10 === 0 ? 60 : 7200 };
-    await store.put({ shape: "note", id: id(n), set: { n, text: `text of ${n}` }, write_id: `w${n}`, ...ttl });
-  }
-  await store.close();
-});
-
-afterAll(() => rm(filled, { recursive: true }));
-
-async function filledStore(): Promise<string> {
-  const dataDir = join(await temporaryFolder(), "data");
-  await cp(filled, dataDir, { recursive: true });
-  return dataDir;
-}
+const filledStore = fillFolder();
 
 /** What a promise gives, or the error that it rejects with. */
 async function outcome<T>(promise: Promise<T>): Promise<T | Error> {
@@ -66,131 +23,6 @@ async function outcome<T>(promise: Promise<T>): Promise<T | Error> {
     return error;
   }
 }
-
-function id(n: number): string {
-  return `d${`${n}`.padStart(4, "0")}`;
-}
-
-describe("verify", () => {
-  test("finds nothing in a store that is whole, and counts what is there", async () => {
-    const dataDir = await filledStore();
-    const report = await verifyFolder({ dataDir });
-    assert.deepEqual(report.problems, []);
-    assert.deepEqual([report.ok, report.documents, report.problem_count], [true, 300, 0]);
-    assert.ok(report.log_entries > 0 && report.expiry_entries > 0 && report.write_id_entries > 0);
-    const store = await openStore({ dataDir });
-    assert.equal((await store.verify()).documents, 300);
-    await store.close();
-  });
-
-  const plants: [about: string, plant: (level: RawLevel) => Promise<void>, names: RegExp][] = [
-    [
-      "a document with one flipped bit",
-      async (level) => {
-        const [key, value] = entryOf(await entriesOf(level, "d"), 17);
-        value.writeUInt8(value.readUInt8(value.length - 1) ^ 1, value.length - 1);
-        await level.put(key, value);
-      },
-      /note\/"d0017"/,
-    ],
-    [
-      "a document under another one's key",
-      async (level) => {
-        const entries = await entriesOf(level, "d");
-        await level.put(entryOf(entries, 3)[0], entryOf(entries, 4)[1]);
-      },
-      /note\/"d0003"/,
-    ],
-    [
-      "a document that is cut short",
-      async (level) => {
-        const [key, value] = entryOf(await entriesOf(level, "d"), 5);
-        await level.put(key, value.subarray(0, 3));
-      },
-      /note\/"d0005"/,
-    ],
-    [
-      "a deadline that the expiry index lacks, in an entry that is shared",
-      async (level) => {
-        const [key] = entryOf(await entriesOf(level, "x"), 0);
-        await level.del(key);
-      },
-      /expiry index/,
-    ],
-    [
-      "a deadline that the expiry index lacks, in an entry of its own",
-      async (level) => {
-        const [key] = entryOf(await entriesOf(level, "x"), -1);
-        await level.del(key);
-      },
-      /expiry index/,
-    ],
-    [
-      "an expiry entry whose document is gone",
-      async (level) => {
-        const [entry] = entryOf(await entriesOf(level, "x"), -1);
-        await level.del(entry.subarray(10));
-      },
-      /expiry index/,
-    ],
-    [
-      "a damaged expiry entry",
-      async (level) => {
-        const [key, value] = entryOf(await entriesOf(level, "x"), 0);
-        value.writeUInt8(value.readUInt8(9) ^ 16, 9);
-        await level.put(key, value);
-      },
-      /expiry index/,
-    ],
-    [
-      "a log entry that is missing in the middle",
-      async (level) => {
-        const entries = await entriesOf(level, "l");
-        await level.del(entryOf(entries, Math.floor(entries.length / 2))[0]);
-      },
-      /gap/,
-    ],
-    [
-      "a damaged log entry",
-      async (level) => {
-        const [key, value] = entryOf(await entriesOf(level, "l"), 2);
-        value.writeUInt8(value.readUInt8(60) ^ 16, 60);
-        await level.put(key, value);
-      },
-      /log/,
-    ],
-    [
-      "a document that is newer than the log",
-      async (level) => {
-        const entries = await entriesOf(level, "l");
-        for (const [key] of entries.slice(-5)) await level.del(key);
-      },
-      /revision/,
-    ],
-    [
-      "a damaged entry of the write ids",
-      async (level) => {
-        const [key, value] = entryOf(await entriesOf(level, "w"), 0);
-        value.writeUInt8(value.readUInt8(value.length - 2) ^ 1, value.length - 2);
-        await level.put(key, value);
-      },
-      /write id/,
-    ],
-  ];
-  for (const [about, plant, names] of plants) {
-    test(`finds ${about}`, async () => {
-      const dataDir = await filledStore();
-      await tamper(dataDir, plant);
-      const report = await verifyFolder({ dataDir });
-      assert.equal(report.ok, false);
-      assert.ok(report.problem_count >= 1);
-      assert.ok(
-        report.problems.some((problem) => names.test(problem)),
-        report.problems.join("\n"),
-      );
-    });
-  }
-});
 
 describe("damage", () => {
   test("a document that is not what was written is an error in every call, never a wrong value", async () => {
@@ -337,8 +169,6 @@ describe("damage", () => {
 
   test("a store of a newer format is refused with both versions named, and not touched", async () => {
     const dataDir = await filledStore();
-    const { Packr } = await import("msgpackr");
-    const { crc32 } = await import("node:zlib");
     const key = Buffer.from("mformat");
     const packed = new Packr({ useRecords: false }).pack(999);
     const seal = Buffer.alloc(4);
