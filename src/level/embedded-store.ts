@@ -26,49 +26,21 @@ import { type CheckedWrite, checkBatch, checkDelete, checkPatch, checkPut, write
 import { checkKeys, checkList, checkScan, checkWait, checkWatch } from "../documents/requests-read.js";
 import { type BackupSummary, backup } from "./backup.js";
 import { ClockMark } from "./clock-mark.js";
-import { type DeclaredShapes, ShapeRules } from "./declared-shapes.js";
+import { ShapeRules } from "./declared-shapes.js";
 import { fieldsOf, toDocument } from "./document-codec.js";
 import { GroupCommit } from "./group-commit.js";
-import { History, type HistoryOptions } from "./history.js";
+import { History } from "./history.js";
 import type { Level } from "./level.js";
 import { fromLevel } from "./level-errors.js";
 import { type LiveDocument, Reader } from "./reader.js";
 import { markClean, recover } from "./recover.js";
+import type { MemoryStoreOptions, StoreStats } from "./store-options.js";
 import { Sweeper } from "./sweeper.js";
 import { type VerifyReport, verify } from "./verify.js";
 import { Waiting } from "./waiting.js";
 import { WatchHub } from "./watch-hub.js";
 import { WriteIds } from "./write-ids.js";
 import { WritePath } from "./write-path.js";
-
-/** What every embedded store may be given, on disk or in memory. */
-export interface MemoryStoreOptions {
-  /** The system's clocks when absent. */
-  readonly clock?: Clock;
-  /** Schemas and default times to live, by shape. */
-  readonly shapes?: DeclaredShapes;
-  /** How much of the past is kept for `watch` to resume from. */
-  readonly history?: HistoryOptions;
-  /** Seconds after which an idle watcher is told how far it has come; 15 when absent. */
-  readonly bookmarkSeconds?: number;
-  /** false: expired documents stay on disk until `sweep` is called; they are absent all the same. */
-  readonly sweep?: boolean;
-}
-
-/** Numbers about a store, for people and for metrics. */
-export interface StoreStats {
-  readonly revision: number;
-  /** `watch` can resume from any revision that is not older than this. */
-  readonly oldest_revision: number;
-  readonly durability: "durable" | "buffered";
-  /** Whether a write has failed, so that nothing is written until the store is opened again. */
-  readonly failed: boolean;
-  readonly staged_bytes: number;
-  readonly locks: number;
-  readonly watchers: number;
-  readonly waiters: number;
-  readonly write_ids: number;
-}
 
 interface StartOptions extends MemoryStoreOptions {
   readonly where: string;

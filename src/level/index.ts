@@ -1,7 +1,8 @@
 export { type BackupSummary, type RestoreSummary, restore } from "./backup.js";
 export type { BackupHeader } from "./backup-file.js";
 export type { DeclaredShape, DeclaredShapes } from "./declared-shapes.js";
-export { EmbeddedStore, type MemoryStoreOptions, type StoreStats } from "./embedded-store.js";
+export { EmbeddedStore } from "./embedded-store.js";
 export type { HistoryOptions } from "./history.js";
 export { openMemoryStore, openStore, type StoreOptions, verifyFolder } from "./open.js";
+export type { MemoryStoreOptions, StoreStats } from "./store-options.js";
 export type { VerifyReport } from "./verify.js";

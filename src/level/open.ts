@@ -1,11 +1,12 @@
 import { MemoryLevel } from "memory-level";
 import { InvalidRequestError } from "../base/errors.js";
 import type { AnyShapes } from "../documents/contract.js";
-import { EmbeddedStore, type MemoryStoreOptions } from "./embedded-store.js";
+import { EmbeddedStore } from "./embedded-store.js";
 import type { Level } from "./level.js";
 import { fromLevel } from "./level-errors.js";
 import { droppedAtOpen, openFolder, resolveFolder } from "./open-folder.js";
 import { noteDamage } from "./recover.js";
+import type { MemoryStoreOptions } from "./store-options.js";
 import { type VerifyReport, verify } from "./verify.js";
 
 export interface StoreOptions extends MemoryStoreOptions {

@@ -2,7 +2,7 @@ import { writeCanonicalJson } from "../documents/canonical-json.js";
 import type { JsonValue } from "../documents/contract.js";
 import type { CheckedWrite } from "../documents/requests.js";
 import type { StoredDocument } from "./document-codec.js";
-import type { Group } from "./group-commit.js";
+import type { Group } from "./group.js";
 
 /** A checked operation with all that can be prepared without knowing the document. */
 export interface PreparedWrite {

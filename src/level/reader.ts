@@ -4,7 +4,8 @@ import type { Limits } from "../base/limits.js";
 import type { Document, DocumentKey, ListPage } from "../documents/contract.js";
 import type { CheckedList } from "../documents/requests-read.js";
 import { decodeDocument, isExpired, type StoredDocument, toDocument } from "./document-codec.js";
-import type { Group, GroupCommit } from "./group-commit.js";
+import type { Group } from "./group.js";
+import type { GroupCommit } from "./group-commit.js";
 import { documentKey, documentName, documentRange, everyLogEntry, numberOfKey, parseDocumentKey } from "./keys.js";
 import type { Level, LevelSnapshot } from "./level.js";
 

@@ -1,14 +1,13 @@
 import type { AnchoredClock } from "../base/clock.js";
 import { invariant, OnceKvError, TooLargeError } from "../base/errors.js";
 import { engineLimits, type Limits } from "../base/limits.js";
-import type { BatchResult, Fields, WriteResult } from "../documents/contract.js";
+import type { BatchResult, Fields } from "../documents/contract.js";
 import { mergePatch } from "../documents/merge-patch.js";
 import type { CheckedWrite } from "../documents/requests.js";
 import { commitBytes, type StagedChange } from "./commit.js";
 import { judgeConditions } from "./condition-failures.js";
 import type { ShapeRules } from "./declared-shapes.js";
 import {
-  decodeDocument,
   encodeDocument,
   encodedFieldsOf,
   encodeFields,
@@ -16,16 +15,16 @@ import {
   isExpired,
   lifetimeOf,
   type StoredDocument,
-  toDocument,
-  toIso,
 } from "./document-codec.js";
-import type { Group, GroupCommit } from "./group-commit.js";
+import { answerOf, type Effect, fromNoted, toNoted } from "./effects.js";
+import type { Group } from "./group.js";
+import type { GroupCommit } from "./group-commit.js";
 import { KeyLocks } from "./key-locks.js";
 import { documentKey, documentName } from "./keys.js";
 import { fromLevel } from "./level-errors.js";
 import { describeRequest, type Found, type PreparedWrite } from "./prepared-write.js";
 import type { Reader } from "./reader.js";
-import { hash128, type NotedResult, type WriteIds, type WriteNote } from "./write-ids.js";
+import { hash128, type WriteIds, type WriteNote } from "./write-ids.js";
 
 /**
  * One write, from the checked request to its answer:
@@ -39,14 +38,6 @@ import { hash128, type NotedResult, type WriteIds, type WriteNote } from "./writ
  *       -> release the locks
  *     -> the group becomes durable -> answer
  */
-
-/** What one operation did, before it is put into words. */
-interface Effect {
-  readonly expiresAt: number;
-  readonly created: boolean;
-  /** The document to give back; null: there is none; undefined: none was asked for. */
-  readonly document: StoredDocument | null | undefined;
-}
 
 type RequestIdentity = Pick<WriteNote, "id" | "request">;
 
@@ -165,13 +156,16 @@ export class WritePath {
     // A write that changes nothing names the revision that it was judged at.
     const answered = changes.length === 0 ? revision - 1 : revision;
     if (changes.length === 0 && identity === undefined) {
-      const answer = (): void => resolve(this.#answer(prepared, answered, effects));
+      const answer = (): void => resolve(answerOf(prepared, answered, effects, this.#clock.now()));
       this.#answerWhenDurable(this.#groups.newestGroup, answer, reject);
       return;
     }
 
     this.#groups.checkRoom(commitBytes(changes));
-    const dependent = { durable: () => resolve(this.#answer(prepared, answered, effects)), failed: reject };
+    const dependent = {
+      durable: () => resolve(answerOf(prepared, answered, effects, this.#clock.now())),
+      failed: reject,
+    };
     const note =
       identity === undefined ? undefined : { ...identity, revision: answered, results: effects.map(toNoted) };
     // With a write id, a write that changes nothing is noted too: its repetition must not meet a newer document.
@@ -196,7 +190,8 @@ export class WritePath {
       return true;
     }
     const effects = note.results.map((result, index) => fromNoted(result, prepared[index]?.key));
-    const answer = (): void => resolve({ ...this.#answer(prepared, note.revision, effects), replayed: true });
+    const answer = (): void =>
+      resolve({ ...answerOf(prepared, note.revision, effects, this.#clock.now()), replayed: true });
     this.#answerWhenDurable(staged?.group, answer, reject);
     return true;
   }
@@ -303,17 +298,6 @@ export class WritePath {
     return ttlMs === null || ttlMs === undefined ? 0 : now + ttlMs;
   }
 
-  #answer(prepared: readonly PreparedWrite[], revision: number, effects: readonly Effect[]): BatchResult {
-    const now = this.#clock.now();
-    const results = effects.map(({ expiresAt, created, document }, index): WriteResult => {
-      const result = { revision, expires_at: expiresAt === 0 ? null : toIso(expiresAt), created };
-      if (document === undefined) return result;
-      const { write } = prepared[index] as PreparedWrite;
-      return { ...result, document: document === null ? null : toDocument(write.shape, write.id, document, now) };
-    });
-    return { revision, results };
-  }
-
   /** No answer, a refusal included, is given before the state that it rests on is durable. */
   #answerWhenDurable(group: Group | undefined, answer: () => void, reject: (error: unknown) => void): void {
     if (group === undefined) answer();
@@ -337,15 +321,4 @@ function latestGroup(found: readonly Found[]): Group | undefined {
     }
   }
   return latest;
-}
-
-function toNoted({ expiresAt, created, document }: Effect): NotedResult {
-  if (document === undefined) return [expiresAt, created];
-  return [expiresAt, created, document === null ? null : document.value];
-}
-
-function fromNoted([expiresAt, created, value]: NotedResult, key: Buffer | undefined): Effect {
-  if (value === undefined || value === null) return { expiresAt, created, document: value };
-  invariant(key !== undefined, "a note has as many results as its request has operations");
-  return { expiresAt, created, document: decodeDocument(key, value) };
 }

@@ -1,6 +1,7 @@
 import { MemoryLevel } from "memory-level";
-import { EmbeddedStore, type MemoryStoreOptions } from "../../src/level/embedded-store.js";
+import { EmbeddedStore } from "../../src/level/embedded-store.js";
 import type { LevelOperation } from "../../src/level/level.js";
+import type { MemoryStoreOptions } from "../../src/level/store-options.js";
 
 /**
  * A memory engine whose disk can be held up or made to fail: a batch waits at the gate while it is closed, and fails

@@ -1,0 +1,45 @@
+import type { OnceKvError } from "../base/errors.js";
+import { engineLimits } from "../base/limits.js";
+import type { StagedCommit } from "./commit.js";
+import type { StoredDocument } from "./document-codec.js";
+import type { WriteNote } from "./write-ids.js";
+
+/** Somebody who is answered when a group is durable, or has failed. */
+export interface Dependent {
+  durable(): void;
+  failed(error: OnceKvError): void;
+}
+
+/** Commits that go to disk together. */
+export class Group {
+  readonly commits: StagedCommit[] = [];
+  /** The notes of its write ids, by the id's hash. */
+  readonly notes: Map<string, WriteNote> = new Map();
+  /** Entries of the expiry index that the sweeper is done with. */
+  readonly sweptEntries: Buffer[] = [];
+  readonly dependents: Dependent[] = [];
+  /**
+   * The documents' newest states in this group, by name. Each group has a map of its own that goes as a whole: one map
+   * for all, with entries coming and going, rebuilds itself all the time and keeps the garbage collector busy.
+   */
+  readonly states: Map<string, StagedState> = new Map();
+  bytes = 0;
+
+  get isEmpty(): boolean {
+    return this.commits.length === 0 && this.notes.size === 0 && this.sweptEntries.length === 0;
+  }
+
+  get isFull(): boolean {
+    const { groupCommitsMax, groupBytesMax } = engineLimits;
+    return this.commits.length >= groupCommitsMax || this.notes.size >= groupCommitsMax || this.bytes >= groupBytesMax;
+  }
+}
+
+/** The newest state of a document that is not on disk yet. */
+export interface StagedState {
+  /** undefined: the document is being removed. */
+  readonly document: StoredDocument | undefined;
+  readonly group: Group;
+  /** The earliest deadline among the states that this one replaces and that may still be the one on disk; 0: none. */
+  readonly replacedDeadline: number;
+}
