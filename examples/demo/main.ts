@@ -41,6 +41,7 @@ async function runDemo(isGuarded: boolean): Promise<boolean> {
     (name) => new WorkerProcess(name, [server.url, mail.url, name, isGuarded ? "guarded" : "unguarded"]),
   );
   try {
+    console.log(introduction);
     narrator.line(server.firstLine);
     narrator.line(`the mail service listens on ${mail.url}; ${workers.length} workers share the server`);
     const answered: AnsweredCall[] = [];
@@ -59,6 +60,12 @@ async function runDemo(isGuarded: boolean): Promise<boolean> {
     await server.stop();
   }
 }
+
+const introduction = `
+An agent's tool calls (send_email, send_text, ...) arrive again and again: retried, repeated, re-ordered. Four workers take
+them from one list and race for them through the client, against one server. A mail service counts what reaches it:
+each mail must come once. Two workers are killed half way, one before its mail has left and one after.
+`;
 
 async function workThrough(dispatcher: Dispatcher): Promise<void> {
   const calls = await readToolCalls();
@@ -87,6 +94,7 @@ function report(
   const difference = (claimMs - putMs) * 1000;
   narrator.table([
     ["calls seen", `${answered.length + redelivered} (${answered.length} in the file, ${redelivered} delivered again)`],
+    ["calls answered", `${answered.length} (fired, replayed or refused; a call whose worker died is delivered again)`],
     ["effects fired", `${verdict.effects} (expected: ${verdict.expectedEffects})`],
     ["replays", `${replays}`],
     ["conflicts caught", `${conflicts}`],

@@ -1,5 +1,5 @@
 import { AnchoredClock, type Clock, systemClock } from "../base/clock.js";
-import { StoreClosedError } from "../base/errors.js";
+import { OnceKvError, StoreClosedError } from "../base/errors.js";
 import { defaultLimits, type Limits } from "../base/limits.js";
 import type {
   AnyShapes,
@@ -70,7 +70,7 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
   readonly #waiting: Waiting;
   readonly #sweeper: Sweeper;
   readonly #clockMark: ClockMark;
-  /** Reads and background work under way; the database is closed after them. */
+  /** Reads of several steps that are under way; the database is closed after them. */
   #pending = 0;
   #reads = 0;
   #whenSettled: (() => void) | undefined;
@@ -290,8 +290,15 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
     await this.#groups.whenIdle();
     if (this.#pending > 0) await new Promise<void>((resolve) => (this.#whenSettled = resolve));
     await this.#history.close();
-    if (this.#groups.failure === undefined) await markClean(this.#level, this.#durability, this.#clock.now());
-    await this.#level.close();
+    try {
+      if (this.#groups.failure === undefined) await markClean(this.#level, this.#durability, this.#clock.now());
+    } catch (error) {
+      // Nothing that was acknowledged is lost by this: the next open takes the store for one that was not closed.
+      throw new OnceKvError("store_failed", "the store could not be marked as closed", { cause: error });
+    } finally {
+      // Whatever happens, the folder is given back.
+      await this.#level.close();
+    }
   }
 
   #checkOpen(): void {

@@ -36,6 +36,19 @@ describe("the README", () => {
   });
 });
 
+describe("the examples that the documentation names", () => {
+  it("are there", async () => {
+    const texts = await Promise.all(
+      ["README.md", ...(await pages("docs"))].map((page) => readFile(join(root, page), "utf8")),
+    );
+    const named = texts.flatMap((text) =>
+      [...text.matchAll(/\bexamples\/[\w/-]+\.(?:ts|jsonl)\b/g)].map(([path]) => path),
+    );
+    expect(named.length).toBeGreaterThan(0);
+    for (const path of named) await expect(access(join(root, path)), path).resolves.toBeUndefined();
+  });
+});
+
 describe("the pages of the documentation", () => {
   it("link to files that are there", async () => {
     const all = ["README.md", "CHANGELOG.md", ...(await pages("docs"))];

@@ -157,6 +157,16 @@ describe("a store that has failed", () => {
   });
 });
 
+describe("closing on a disk that fails", () => {
+  it("says so, and gives the database back all the same", async () => {
+    const { store, level } = await openFaultyStore();
+    await store.put(note("a", 1));
+    level.fault = new Error("EIO: i/o error");
+    await expect(store.close()).rejects.toMatchObject({ code: "store_failed", cause: level.fault });
+    expect(level.status).toBe("closed");
+  });
+});
+
 describe("a list", () => {
   it("of a store without history names a revision that its snapshot shows", async () => {
     const { store, level } = await openFaultyStore();
