@@ -64,9 +64,11 @@ export function mayHaveApplied(fault: Fault): boolean {
     case "lost":
       return true;
     case "refused":
-      // The store says itself when it does not know. A proxy that gave up on the server behind it does not know either;
+      // The store says itself when it does not know, and a fault in the server can come after the commit. A proxy that gave up on the server behind it does not know either;
       // what it refuses by itself it has not passed on.
-      return fault.fromStore ? fault.error.code === "outcome_unknown" : fault.status >= 500 || fault.status === 408;
+      return fault.fromStore
+        ? fault.error.code === "outcome_unknown" || fault.error.code === "internal"
+        : fault.status >= 500 || fault.status === 408;
   }
 }
 

@@ -74,6 +74,8 @@ export interface EngineLimits {
   readonly watchBufferCommitsMax: number;
   /** Bytes buffered for one watcher. */
   readonly watchBufferBytesMax: number;
+  /** Bytes of the log that a watcher takes at once when it catches up; a larger group comes alone. */
+  readonly historyReadBytesMax: number;
 }
 
 /** The bounds inside the embedded engine. */
@@ -87,6 +89,7 @@ export const engineLimits: EngineLimits = Object.freeze({
   sweepDocumentsMax: 256,
   watchBufferCommitsMax: 1024,
   watchBufferBytesMax: 4 * 1024 * 1024,
+  historyReadBytesMax: 1024 * 1024,
 });
 
 /** The revision jumps by at least this much when a part of the past may be lost, so that no old revision matches again. */

@@ -79,7 +79,7 @@ export async function restore(options: {
     for await (const batch of batchesOf(file, () => {})) {
       // The index entries of a batch are filed under numbers that no commit will ever have.
       const filed = baseRevision - batches--;
-      await writeBatch(level, [...batch.flatMap(putDocument), ...indexOperations(batch, filed)], { sync: false });
+      await writeBatch(level, [...batch.flatMap(putDocument), ...indexOperations(batch, filed)], { sync: true });
       documents += batch.length;
       options.onProgress?.(documents);
     }
@@ -89,7 +89,7 @@ export async function restore(options: {
       putMeta("clock", Date.parse(header.taken_at)),
       putMeta("session", { durability: "durable", clean: true }),
     ];
-    // The sync takes everything before it along; without these facts the folder is not taken for a store.
+    // Without these facts, which come last, the folder is not taken for a store.
     await writeBatch(level, facts, { sync: true });
     return { ...header, documents, base_revision: baseRevision };
   } finally {

@@ -30,7 +30,7 @@ import { ShapeRules } from "./declared-shapes.js";
 import { fieldsOf, toDocument } from "./document-codec.js";
 import { GroupCommit } from "./group-commit.js";
 import { History } from "./history.js";
-import type { Level } from "./level.js";
+import { flushToTables, type Level } from "./level.js";
 import { fromLevel } from "./level-errors.js";
 import { type LiveDocument, Reader } from "./reader.js";
 import { markClean, recover } from "./recover.js";
@@ -291,7 +291,10 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
     if (this.#pending > 0) await new Promise<void>((resolve) => (this.#whenSettled = resolve));
     await this.#history.close();
     try {
-      if (this.#groups.failure === undefined) await markClean(this.#level, this.#durability, this.#clock.now());
+      if (this.#groups.failure === undefined) {
+        if (this.#durability === "buffered") await flushToTables(this.#level);
+        await markClean(this.#level, this.#durability, this.#clock.now());
+      }
     } catch (error) {
       // Nothing that was acknowledged is lost by this: the next open takes the store for one that was not closed.
       throw new OnceKvError("store_failed", "the store could not be marked as closed", { cause: error });

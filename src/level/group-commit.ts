@@ -8,7 +8,7 @@ import { type Dependent, Group, type StagedState } from "./group.js";
 import { documentName, logKey } from "./keys.js";
 import { type Level, type LevelOperation, writeBatch } from "./level.js";
 import { encodeLogEntry, type LogHeader } from "./log-entry.js";
-import type { WriteIds, WriteNote } from "./write-ids.js";
+import { noteBytes, type WriteIds, type WriteNote } from "./write-ids.js";
 
 /**
  * Group commit. Commits are staged in the order of their revisions and gather in a group; while one group is being
@@ -155,12 +155,10 @@ export class GroupCommit {
     invariant(revision === this.#assigned + 1, "commits are staged in the order of their revisions");
     this.#assigned = revision;
     const group = this.#gathering;
-    const bytes = commitBytes(changes);
-    group.bytes += bytes;
-    this.#stagedBytes += bytes;
+    this.#count(group, commitBytes(changes));
     group.commits.push({ revision, changes });
     group.dependents.push(dependent);
-    if (note !== undefined) group.notes.set(noteName(note.id), note);
+    if (note !== undefined) this.#addNote(group, note);
     for (const change of changes) {
       const name = documentName(change.shape, change.id);
       const replaced = this.staged(name)?.replacedDeadline ?? 0;
@@ -180,7 +178,7 @@ export class GroupCommit {
   stageNote(note: WriteNote, dependent: Dependent): Group {
     this.#checkAlive();
     const group = this.#gathering;
-    group.notes.set(noteName(note.id), note);
+    this.#addNote(group, note);
     group.dependents.push(dependent);
     this.#closeIfFull();
     this.#schedule();
@@ -206,6 +204,16 @@ export class GroupCommit {
   whenIdle(): Promise<void> {
     if (this.#writing === undefined && this.#full.length === 0 && this.#gathering.isEmpty) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  #addNote(group: Group, note: WriteNote): void {
+    group.notes.set(noteName(note.id), note);
+    this.#count(group, noteBytes(note));
+  }
+
+  #count(group: Group, bytes: number): void {
+    group.bytes += bytes;
+    this.#stagedBytes += bytes;
   }
 
   #closeIfFull(): void {

@@ -63,13 +63,17 @@ export class History {
     );
   }
 
-  /** Up to about `groupsMax` groups of commits after `since` and up to `until`. */
-  async read(since: number, until: number, groupsMax: number): Promise<LoggedCommit[]> {
+  /** Commits after `since` and up to `until`: those of the next groups, until they have about `bytesMax` bytes. */
+  async read(since: number, until: number, bytesMax: number): Promise<LoggedCommit[]> {
     this.checkReaches(since);
     const commits: LoggedCommit[] = [];
-    const range = { gt: logKey(since), lte: logKey(until), limit: groupsMax };
+    let bytes = 0;
+    // Read one at a time: a group may hold a batch of several megabytes.
+    const range = { gt: logKey(since), lte: logKey(until), highWaterMarkBytes: bytesMax };
     for await (const [key, value] of this.#level.iterator(range)) {
       commits.push(...decodeLogCommits(key, value, since));
+      bytes += value.length;
+      if (bytes >= bytesMax) break;
     }
     // The log may have been cut while it was read.
     this.checkReaches(since);

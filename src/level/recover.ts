@@ -75,6 +75,11 @@ export async function recover(level: Level, options: RecoverOptions): Promise<Re
     return { revision, floor: revision, logBytes: 0, clockMark };
   }
   await writeBatch(level, operations, { sync: true });
+  if (end.newest !== undefined && end.newest.last <= base) {
+    // A jump was interrupted before it had dropped the log of the lost timeline.
+    await level.clear(everyLogEntry());
+    return { revision: last, floor: last, logBytes: 0, clockMark };
+  }
   const oldest = end.newest === undefined ? undefined : await readOldest(level);
   const floor = oldest === undefined ? last : Math.max(oldest.previous, base);
   return { revision: last, floor, logBytes: end.newest?.totalBytes ?? 0, clockMark };

@@ -8,6 +8,17 @@ import { documentName, everyExpiryEntry, expiryRange, parseDocumentKey, parseExp
 import type { Level, LevelOperation } from "./level.js";
 import type { Reader } from "./reader.js";
 
+/** What one step of the sweeper has read. */
+interface Step {
+  /** The entries whose documents are dealt with, to be dropped. */
+  readonly entries: readonly Buffer[];
+  readonly mentions: readonly ExpiryMention[];
+  /** The last key that was read; undefined: nothing is due. */
+  readonly end: Buffer | undefined;
+  /** Whether nothing more is due. */
+  readonly last: boolean;
+}
+
 /**
  * Takes expired documents off the disk. Nothing depends on it for being right: a document is absent from its deadline
  * on, swept or not. The sweeper only gives back the space and tells watchers of the expiry, at the latest about a tenth
@@ -118,30 +129,38 @@ export class Sweeper {
     while (!done && !this.#closed) {
       const step = await this.#readStep();
       done = step.last;
-      if (step.entries.length > 0) swept += await this.#sweepStep(step);
+      if (step.end !== undefined) swept += await this.#sweepStep(step);
     }
     if (!this.#closed) await this.#findNextDue();
     return swept;
   }
 
   /** The next entries that are due, with at most about `sweepDocumentsMax` documents. */
-  async #readStep(): Promise<{ entries: Buffer[]; mentions: ExpiryMention[]; last: boolean }> {
+  async #readStep(): Promise<Step> {
     const entries: Buffer[] = [];
     const mentions: ExpiryMention[] = [];
+    let end: Buffer | undefined;
+    let count = 0;
     this.#arrived = undefined;
     const range = { gte: this.#position, lt: expiryRange(this.#clock.now()).lt };
-    if (Buffer.compare(range.gte, range.lt) >= 0) return { entries, mentions, last: true };
+    if (Buffer.compare(range.gte, range.lt) >= 0) return { entries, mentions, end, last: true };
     const iterator = this.#level.iterator<Buffer, Buffer>({ ...range, limit: engineLimits.sweepDocumentsMax });
     for await (const [key, value] of iterator) {
-      entries.push(key);
-      mentions.push(...decodeExpiryEntry(key, value));
-      if (mentions.length >= engineLimits.sweepDocumentsMax) return { entries, mentions, last: false };
+      end = key;
+      count += 1;
+      try {
+        mentions.push(...decodeExpiryEntry(key, value));
+        entries.push(key);
+      } catch {
+        // A damaged entry stays for `verify` to find; what comes behind it is swept all the same.
+      }
+      if (mentions.length >= engineLimits.sweepDocumentsMax) return { entries, mentions, end, last: false };
     }
-    return { entries, mentions, last: entries.length < engineLimits.sweepDocumentsMax };
+    return { entries, mentions, end, last: count < engineLimits.sweepDocumentsMax };
   }
 
   /** Deletes what the mentions rightly call expired, in one commit, and drops the entries. */
-  async #sweepStep({ entries, mentions }: { entries: Buffer[]; mentions: ExpiryMention[] }): Promise<number> {
+  async #sweepStep({ entries, mentions, end }: Step): Promise<number> {
     const now = this.#clock.now();
     const changes: StagedChange[] = [];
     for (const { key, revision } of mentions) {
@@ -160,18 +179,19 @@ export class Sweeper {
         previous: lifetimeOf(document),
       });
     }
-    await new Promise<void>((resolve, reject) => {
-      const dependent = { durable: resolve, failed: reject };
-      if (changes.length > 0) this.#groups.stage(this.#groups.nextRevision, changes, { durable() {}, failed() {} });
-      this.#groups.dropExpiryEntries(entries, dependent);
-    });
-    this.#advance(entries);
+    if (entries.length > 0) {
+      await new Promise<void>((resolve, reject) => {
+        const dependent = { durable: resolve, failed: reject };
+        if (changes.length > 0) this.#groups.stage(this.#groups.nextRevision, changes, { durable() {}, failed() {} });
+        this.#groups.dropExpiryEntries(entries, dependent);
+      });
+    }
+    this.#advance(end);
     return changes.length;
   }
 
   /** Moves behind the entries of a step, once they are gone, but not past one that came meanwhile. */
-  #advance(entries: readonly Buffer[]): void {
-    const end = entries.at(-1);
+  #advance(end: Buffer | undefined): void {
     if (end === undefined) return;
     const behind = Buffer.concat([end, Buffer.from([0])]);
     const arrived = this.#arrived;

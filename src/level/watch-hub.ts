@@ -11,9 +11,6 @@ import type { GroupCommit } from "./group-commit.js";
 import type { History } from "./history.js";
 import { fromLevel } from "./level-errors.js";
 
-/** Groups of commits that a watcher takes from the log at once. */
-const historyGroupsMax = 64;
-
 interface HubOptions {
   readonly timers: Clock;
   readonly clock: AnchoredClock;
@@ -210,7 +207,7 @@ export class Watcher implements AsyncIterableIterator<Commit> {
       return;
     }
     try {
-      const commits = await history.read(this.#position, until, historyGroupsMax);
+      const commits = await history.read(this.#position, until, engineLimits.historyReadBytesMax);
       if (this.#ended !== undefined) return;
       // An empty answer: nothing lies between the position and `until` but a jump of the counter.
       this.#position = Math.max(this.#position, commits.length === 0 ? until : this.#position);

@@ -42,6 +42,11 @@ export function hash128(text: string): Buffer {
   return hash("sha256", text, "buffer").subarray(0, 16);
 }
 
+/** Bytes that a note holds in memory and brings to disk, about. */
+export function noteBytes(note: WriteNote): number {
+  return note.results.reduce((bytes, [, , document]) => bytes + 32 + (document?.length ?? 0), 256);
+}
+
 type PackedNote = readonly [id: Buffer, request: Buffer, revision: number, results: readonly NotedResult[]];
 
 interface NotedGroup {

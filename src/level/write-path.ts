@@ -24,7 +24,7 @@ import { documentKey, documentName } from "./keys.js";
 import { fromLevel } from "./level-errors.js";
 import { describeRequest, type Found, type PreparedWrite } from "./prepared-write.js";
 import type { Reader } from "./reader.js";
-import { hash128, type WriteIds, type WriteNote } from "./write-ids.js";
+import { hash128, noteBytes, type WriteIds, type WriteNote } from "./write-ids.js";
 
 /**
  * One write, from the checked request to its answer:
@@ -161,13 +161,13 @@ export class WritePath {
       return;
     }
 
-    this.#groups.checkRoom(commitBytes(changes));
     const dependent = {
       durable: () => resolve(answerOf(prepared, answered, effects, this.#clock.now())),
       failed: reject,
     };
     const note =
       identity === undefined ? undefined : { ...identity, revision: answered, results: effects.map(toNoted) };
+    this.#groups.checkRoom(commitBytes(changes) + (note === undefined ? 0 : noteBytes(note)));
     // With a write id, a write that changes nothing is noted too: its repetition must not meet a newer document.
     if (changes.length === 0 && note !== undefined) this.#groups.stageNote(note, dependent);
     else this.#groups.stage(revision, changes, dependent, note);

@@ -9,7 +9,7 @@ import {
   type StepContext,
   stepAcquisition,
   type ValidClaim,
-} from "./acquisition.js";
+} from "./acquisition-decisions.js";
 import type { Background } from "./background.js";
 import type { Lease } from "./lease.js";
 import type { RecordStore } from "./record-store.js";
@@ -33,7 +33,7 @@ export type Acquired<T> =
   | { readonly entered: false; readonly answer: CallAnswer };
 
 /**
- * Carries out what the machine of `acquisition.ts` asks for, until it may enter or has an answer.
+ * Carries out what the machine of `acquisition-decisions.ts` asks for, until it may enter or has an answer.
  *
  * @param enter called with a claim that is valid at that instant, nothing having been awaited since that was judged
  * @throws what the store throws when the claim cannot be had for sure, the reason of the caller's signal, and what `enter`

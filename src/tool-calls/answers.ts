@@ -1,4 +1,4 @@
-import type { CallAnswer } from "./acquisition.js";
+import type { CallAnswer } from "./acquisition-decisions.js";
 import { holdLeftMs } from "./decisions.js";
 import {
   CallInFlightError,

@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.js";
-import type { AbandonedClaim } from "./acquisition.js";
+import type { AbandonedClaim } from "./acquisition-decisions.js";
 import type { RecordStore } from "./record-store.js";
-import { stepSettlement } from "./settlement.js";
+import { stepSettlement } from "./settlement-decisions.js";
 import type { CallTiming, RecordPut } from "./transition-types.js";
 
 /** First and longest pause between two tries of a write, in milliseconds. */

@@ -1,6 +1,7 @@
 import { InvalidRequestError } from "../base/errors.js";
+import type { JsonValue } from "../documents/contract.js";
 import { acquire, type CallContext, isoNow } from "./acquiring.js";
-import type { ValidClaim } from "./acquisition.js";
+import type { ValidClaim } from "./acquisition-decisions.js";
 import { answerCaller } from "./answers.js";
 import { encodeError } from "./error-codec.js";
 import type { PreparedCall } from "./request.js";
@@ -14,7 +15,7 @@ import { complete, fail, release, unknown } from "./transitions.js";
  * A claim in the caller's own hands. It is renewed in the background until it is settled or has lasted `maxRunTime`; one
  * of the four ways to settle it must be taken once. Begin the effect only while `isValid()`, and `renew()` otherwise.
  */
-export interface Claim extends ToolCall {
+export interface Claim<A = JsonValue> extends ToolCall<A> {
   readonly claimed: true;
   /** Renews now. @throws ClaimLostError */
   renew(): Promise<void>;

@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.js";
-import { prolonged, type ValidClaim, type WriteEvent } from "./acquisition.js";
+import { prolonged, type ValidClaim, type WriteEvent } from "./acquisition-decisions.js";
 import { ClaimLostError, claimTaken } from "./errors.js";
 
 /** What a lease needs from its surroundings. */

@@ -1,7 +1,7 @@
 import { OnceKvError } from "../base/errors.js";
 import type { Document, DocumentStore, Fields, ListOptions, WriteResult } from "../documents/contract.js";
 import { PreconditionFailedError } from "../documents/precondition-failed.js";
-import type { WriteEvent } from "./acquisition.js";
+import type { WriteEvent } from "./acquisition-decisions.js";
 import { type SeenRecord, seenRecord } from "./record.js";
 import type { RecordWrite } from "./transition-types.js";
 

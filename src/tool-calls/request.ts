@@ -8,22 +8,29 @@ import { fingerprintOf, keyOf } from "./keys.js";
 import { type CallOptions, type CallSettings, resolveCallOptions, type ToolCallsSettings } from "./options.js";
 import type { ToolCallIdentity } from "./record.js";
 
-/** What names a call. */
-export interface ToolCallName {
+/** The arguments as a call's functions get them: typed as they were given, or as JSON when nothing is known of them. */
+export type ArgumentsOf<A> = unknown extends A ? JsonValue : A;
+
+/**
+ * What names a call.
+ *
+ * @typeParam A the arguments; an interface will do. That they are JSON is checked when the call is made.
+ */
+export interface ToolCallName<A = unknown> {
   readonly tool: string;
   /**
    * What makes this call this call: JSON. The key is derived from it, and it is compared with what the key was used for
    * before. What changes from one try to the next (a trace id, the time) does not belong here, but into the function.
    */
-  readonly args: unknown;
+  readonly args: A;
   /** The caller's own key within tool and scope, or a function that makes it of the arguments. Absent: derived from them. */
-  readonly key?: string | ((args: JsonValue) => string) | undefined;
+  readonly key?: string | ((args: ArgumentsOf<A>) => string) | undefined;
   /** In which equal arguments mean the same intent: a turn of the user, a run, a tenant. Absent: everywhere. */
   readonly scope?: string | undefined;
 }
 
 /** One call. Its options override those given to `toolCalls`. */
-export interface ToolCallRequest extends ToolCallName, CallOptions {
+export interface ToolCallRequest<A = unknown> extends ToolCallName<A>, CallOptions {
   /** false: a call that is in flight is answered at once with `CallInFlightError`, as with a `waitTimeout` of 0. */
   readonly wait?: boolean | undefined;
   /** Ends the waiting, and is forwarded to the tool. Once the tool runs, its outcome is recorded all the same. */
@@ -59,7 +66,7 @@ const requestMembers: ReadonlySet<string> = new Set([
 ]);
 
 /** @throws InvalidRequestError, TooLargeError, and what `key` or `redact` throw */
-export function prepareCall(request: ToolCallRequest, settings: ToolCallsSettings, limits: Limits): PreparedCall {
+export function prepareCall<A>(request: ToolCallRequest<A>, settings: ToolCallsSettings, limits: Limits): PreparedCall {
   const { args, key, fingerprint } = nameCall(request, limits);
   const { wait, signal, extra } = request;
   const own = wait !== undefined && !checkBoolean(wait, "wait") ? { ...request, waitTimeout: 0 } : request;
@@ -75,15 +82,15 @@ export function prepareCall(request: ToolCallRequest, settings: ToolCallsSetting
 }
 
 /** The key and the fingerprint of a call; a whole request will do. @throws InvalidRequestError, TooLargeError, and what `key` throws */
-export function nameCall(
-  name: ToolCallName,
+export function nameCall<A>(
+  name: ToolCallName<A>,
   limits: Limits,
 ): { readonly args: JsonValue; readonly key: string; readonly fingerprint: string } {
   readMembers(name, "", "the call", requestMembers);
   const { tool, scope } = name;
   if (name.args === undefined) throw new InvalidRequestError("args", "must be JSON, not undefined");
   const args = checkJson(name.args, "args", limits);
-  const given: unknown = typeof name.key === "function" ? name.key(structuredClone(args)) : name.key;
+  const given: unknown = typeof name.key === "function" ? name.key(structuredClone(args) as ArgumentsOf<A>) : name.key;
   if (given !== undefined && typeof given !== "string") {
     throw new InvalidRequestError("key", `must be a string or a function that makes one, not ${kindOf(given)}`);
   }

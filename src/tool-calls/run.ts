@@ -1,6 +1,6 @@
 import type { JsonValue } from "../documents/contract.js";
 import { acquire, type CallContext, isoNow } from "./acquiring.js";
-import type { ValidClaim } from "./acquisition.js";
+import type { ValidClaim } from "./acquisition-decisions.js";
 import { answerCaller } from "./answers.js";
 import { encodeError } from "./error-codec.js";
 import { ClaimLostError } from "./errors.js";
@@ -15,10 +15,10 @@ import type { HeldClaim, RecordPut } from "./transition-types.js";
 import { complete, fail, release, renew, unknown } from "./transitions.js";
 
 /** What a tool is given: the call it is entered for. */
-export interface ToolCall {
+export interface ToolCall<A = JsonValue> {
   readonly tool: string;
   /** A copy of the arguments. */
-  readonly args: JsonValue;
+  readonly args: A;
   /** The whole key. Whatever the tool calls should get it, so that its effect is one as well. */
   readonly key: string;
   /** 1 for the first claim of this key within its window. */
@@ -34,7 +34,7 @@ export interface ToolCall {
 }
 
 /** A tool: its result, a promise of it, or a stream of chunks. */
-export type Tool<R> = (call: ToolCall) => R;
+export type Tool<R, A = JsonValue> = (call: ToolCall<A>) => R;
 
 /** How a tool ended, and what its caller's own `onChunk` threw, if it did. */
 type Ended = (

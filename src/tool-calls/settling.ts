@@ -1,7 +1,7 @@
 import type { CallContext } from "./acquiring.js";
 import { claimTaken } from "./errors.js";
 import type { ToolCallRecord } from "./record.js";
-import { stepSettlement } from "./settlement.js";
+import { stepSettlement } from "./settlement-decisions.js";
 import type { CallTiming, RecordPut } from "./transition-types.js";
 
 /** An outcome on its way: the record as it is, or will be, and whether the store is known to have it. */

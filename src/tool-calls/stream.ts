@@ -8,7 +8,10 @@ import { kindOf } from "../documents/value-kind.js";
 
 /** What is done with the chunks of a tool that returns an async iterable. */
 export interface ChunkOptions<C = unknown, T = unknown> {
-  /** Makes the final result, chunk by chunk, beginning with undefined. Absent: the last chunk is the result. */
+  /**
+   * Makes the final result, chunk by chunk, beginning with undefined. Absent: the last chunk is the result. When the result
+   * is of another type than the chunks, say which: `(count: number | undefined, chunk) => ...`.
+   */
   readonly collect?: ((soFar: T | undefined, chunk: C) => T) | undefined;
   /** Gets each chunk as it comes; the next one is asked for when it has resolved. Not called for a replay. */
   readonly onChunk?: ((chunk: C) => void | Promise<void>) | undefined;

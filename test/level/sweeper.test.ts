@@ -80,6 +80,23 @@ describe("the sweeper", () => {
     await store.close();
   });
 
+  it("goes on behind an index entry that is damaged, and leaves that to verify", async () => {
+    const clock = new ManualClock();
+    const { store, level } = await openFaultyStore({ clock, sweep: false });
+    for (const id of ["a", "b"]) {
+      await store.put({ shape: "lease", id, set: {}, ttl: 1 });
+      clock.advance(200);
+    }
+    const [first] = await level.keys({ gte: Buffer.from("x"), lt: Buffer.from("y") }).all();
+    if (first === undefined) throw new Error("there is an entry");
+    await level.put(first, Buffer.from("damaged"));
+    clock.advance(5000);
+    expect(await store.sweep()).toBe(1);
+    expect(await store.sweep()).toBe(0);
+    expect(await store.verify()).toMatchObject({ ok: false, documents: 1 });
+    await store.close();
+  });
+
   it("keeps at most one entry of its own for a document, and none once the document has no deadline", async () => {
     const clock = new ManualClock();
     const { store } = await openFaultyStore({ clock });

@@ -52,6 +52,21 @@ describe("a write id", () => {
   });
 });
 
+describe("notes of writes that change nothing", () => {
+  it("count as staged bytes, so that memory stays bounded when the disk is slow", async () => {
+    const { store, level } = await openFaultyStore();
+    level.hold();
+    const writes = Array.from({ length: 100 }, (_, n) =>
+      store.delete({ shape: "note", id: `${n}`, write_id: `w${n}` }),
+    );
+    expect(store.stats().staged_bytes).toBeGreaterThan(100 * 200);
+    level.letGo();
+    await Promise.all(writes);
+    expect(store.stats().staged_bytes).toBe(0);
+    await store.close();
+  });
+});
+
 describe("the table of write ids", () => {
   it("forgets the oldest groups beyond its bound, on disk and in memory, and tells ids apart whose first 48 bits are equal", async () => {
     const level = new FaultyLevel();

@@ -85,6 +85,29 @@ describe("history", () => {
   });
 });
 
+describe("watchers and lists", () => {
+  test("a watch from any list's revision, taken amid writes, begins with the very next commit", async () => {
+    const store = await openStore({ dataDir: await temporaryFolder(), durability: "buffered" });
+    let writing = true;
+    const writer = (async () => {
+      for (let n = 0; n < 400; n++) await store.put({ shape: "note", id: "a", set: { n } });
+      writing = false;
+    })();
+    const firsts: Promise<[since: number, first: number]>[] = [];
+    while (writing) {
+      // A list may show a commit whose writer has not been answered yet.
+      const { revision: since } = await store.list("note", { limit: 1 });
+      const watcher = iterate(store, { since });
+      firsts.push(next(watcher).then(({ revision }) => [since, revision]));
+      await new Promise(setImmediate);
+    }
+    await writer;
+    await store.put({ shape: "note", id: "a", set: {} });
+    for (const [since, first] of await Promise.all(firsts)) assert.equal(first, since + 1);
+    await store.close();
+  });
+});
+
 describe("slow watchers", () => {
   test("a watcher that does not read costs a bounded amount, and later continues from history without a gap", async () => {
     const store = await openStore({ dataDir: await temporaryFolder(), durability: "buffered" });

@@ -1,4 +1,4 @@
-import type { AcquisitionState } from "../../src/tool-calls/acquisition.js";
+import type { AcquisitionState } from "../../src/tool-calls/acquisition-decisions.js";
 import type { ToolCallRecord } from "../../src/tool-calls/record.js";
 import type { TransitionName } from "../../src/tool-calls/transition-types.js";
 import type { Exploration } from "./explorer.js";

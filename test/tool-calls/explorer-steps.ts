@@ -1,5 +1,5 @@
-import type { AcquisitionEvent } from "../../src/tool-calls/acquisition.js";
-import { stepSettlement } from "../../src/tool-calls/settlement.js";
+import type { AcquisitionEvent } from "../../src/tool-calls/acquisition-decisions.js";
+import { stepSettlement } from "../../src/tool-calls/settlement-decisions.js";
 import type { RecordPut } from "../../src/tool-calls/transition-types.js";
 import { complete, fail, renew, unknown } from "../../src/tool-calls/transitions.js";
 import { judgeAccepted, judgeRefused } from "./explorer-oracle.js";

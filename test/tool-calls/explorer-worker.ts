@@ -5,7 +5,7 @@ import {
   beginAcquisition,
   type StepContext,
   stepAcquisition,
-} from "../../src/tool-calls/acquisition.js";
+} from "../../src/tool-calls/acquisition-decisions.js";
 import type { ToolCallIdentity } from "../../src/tool-calls/record.js";
 import { judgeFire, judgeReplay, judgeWait, type Times, Violation } from "./explorer-oracle.js";
 import { type ModelWrite, seenOf } from "./explorer-store.js";

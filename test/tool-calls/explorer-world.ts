@@ -4,7 +4,7 @@ import type {
   StepContext,
   ValidClaim,
   WriteEvent,
-} from "../../src/tool-calls/acquisition.js";
+} from "../../src/tool-calls/acquisition-decisions.js";
 import type { SeenRecord } from "../../src/tool-calls/record.js";
 import type { CallTiming, RecordPut } from "../../src/tool-calls/transition-types.js";
 import type { Ghost } from "./explorer-oracle.js";

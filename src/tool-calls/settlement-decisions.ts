@@ -1,4 +1,4 @@
-import type { WriteEvent } from "./acquisition.js";
+import type { WriteEvent } from "./acquisition-decisions.js";
 import type { ResultOmission, ToolCallRecord } from "./record.js";
 import type { RecordPut } from "./transition-types.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { WriteEvent } from "../../src/tool-calls/acquisition.js";
+import type { WriteEvent } from "../../src/tool-calls/acquisition-decisions.js";
 import type { ToolCallRecord } from "../../src/tool-calls/record.js";
-import { stepSettlement } from "../../src/tool-calls/settlement.js";
+import { stepSettlement } from "../../src/tool-calls/settlement-decisions.js";
 import { complete, fail } from "../../src/tool-calls/transitions.js";
 import { at, error, held, seen } from "./sample-records.js";
 
