@@ -56,7 +56,6 @@ describe("whether a request is sent again", () => {
       "write_id_conflict",
       "revision_compacted",
       "store_failed",
-      "internal",
     ];
     for (const code of codes) {
       for (const state of [read, write]) {
@@ -66,6 +65,9 @@ describe("whether a request is sent again", () => {
     for (const status of [301, 400, 401, 403, 404, 413]) {
       expect(decideRetry(page(status), write, 0.5)).toEqual({ kind: "give_up", as: "refusal" });
     }
+    // A fault in the server can come after the commit.
+    expect(decideRetry(problem("internal"), read, 0.5)).toEqual({ kind: "give_up", as: "refusal" });
+    expect(decideRetry(problem("internal"), write, 0.5)).toEqual({ kind: "give_up", as: "outcome_unknown" });
   });
 
   test("not with a certificate that is wrong", () => {
