@@ -66,7 +66,7 @@ const requestMembers: ReadonlySet<string> = new Set([
 ]);
 
 /** @throws InvalidRequestError, TooLargeError, and what `key` or `redact` throw */
-export function prepareCall<A>(request: ToolCallRequest<A>, settings: ToolCallsSettings, limits: Limits): PreparedCall {
+export function prepareCall(request: ToolCallRequest, settings: ToolCallsSettings, limits: Limits): PreparedCall {
   const { args, key, fingerprint } = nameCall(request, limits);
   const { wait, signal, extra } = request;
   const own = wait !== undefined && !checkBoolean(wait, "wait") ? { ...request, waitTimeout: 0 } : request;

@@ -17,7 +17,14 @@ import {
 } from "./inspection.js";
 import { resolveCallOptions, resolveOptions, type ToolCallsOptions, type ToolCallsSettings } from "./options.js";
 import { RecordStore } from "./record-store.js";
-import { nameCall, type PreparedCall, prepareCall, type ToolCallName, type ToolCallRequest } from "./request.js";
+import {
+  type ArgumentsOf,
+  nameCall,
+  type PreparedCall,
+  prepareCall,
+  type ToolCallName,
+  type ToolCallRequest,
+} from "./request.js";
 import type { ToolCallOutcome } from "./result.js";
 import { runCall, type Tool } from "./run.js";
 import { type ChunkOptions, checkChunkOptions, Handover } from "./stream.js";
@@ -27,7 +34,7 @@ import { awaitOutcome } from "./waiting.js";
 export type FinalResult<R> = Awaited<R> extends AsyncIterable<infer C> ? C : Awaited<R>;
 
 /** A request for a tool that streams. */
-export type StreamRequest<C, T> = ToolCallRequest & ChunkOptions<C, T>;
+export type StreamRequest<C, T, A = unknown> = ToolCallRequest<A> & ChunkOptions<C, T>;
 
 /** How long, and with what signal, to wait. */
 export interface WaitForOutcome {
@@ -76,11 +83,14 @@ export class ToolCalls {
    * @throws NeedsReviewError, CallParkedError for records of other policies
    * @throws OnceKvError what the store throws before the tool was entered: nothing was fired then
    */
-  run<C, T>(
-    request: ToolCallRequest & ChunkOptions<C, T> & { readonly collect: (soFar: T | undefined, chunk: C) => T },
-    tool: Tool<AsyncIterable<C> | Promise<AsyncIterable<C>>>,
+  run<C, T = C, A = unknown>(
+    request: StreamRequest<C, T, A> & { readonly collect: (soFar: T | undefined, chunk: C) => T },
+    tool: Tool<AsyncIterable<C> | Promise<AsyncIterable<C>>, ArgumentsOf<A>>,
   ): Promise<ToolCallOutcome<T>>;
-  run<R>(request: StreamRequest<FinalResult<R>, never>, tool: Tool<R>): Promise<ToolCallOutcome<FinalResult<R>>>;
+  run<R, A = unknown>(
+    request: StreamRequest<FinalResult<R>, never, A>,
+    tool: Tool<R, ArgumentsOf<A>>,
+  ): Promise<ToolCallOutcome<FinalResult<R>>>;
   run(request: UntypedStreamRequest, tool: Tool<unknown>): Promise<ToolCallOutcome<unknown>> {
     return this.#track(async () => {
       const { call, chunks } = this.#prepareStream(request);
@@ -92,7 +102,11 @@ export class ToolCalls {
    * The same for a tool that streams: yields its chunks as they come, and returns the outcome. A replay yields the stored
    * final result as its only chunk. The call begins with the first `next()`; a reader who leaves early does not end it.
    */
-  async *stream<C, T = C>(
+  stream<C, T = C, A = unknown>(
+    request: Omit<StreamRequest<C, T, A>, "onChunk">,
+    tool: Tool<AsyncIterable<C> | Promise<AsyncIterable<C>>, ArgumentsOf<A>>,
+  ): AsyncGenerator<C | T, ToolCallOutcome<T>>;
+  async *stream<C, T>(
     request: Omit<StreamRequest<C, T>, "onChunk">,
     tool: Tool<AsyncIterable<C> | Promise<AsyncIterable<C>>>,
   ): AsyncGenerator<C | T, ToolCallOutcome<T>> {
@@ -119,6 +133,7 @@ export class ToolCalls {
    *
    * @throws as `run`
    */
+  claim<A = unknown>(request: ToolCallRequest<A>): Promise<Claim<ArgumentsOf<A>> | NotClaimed>;
   claim(request: ToolCallRequest): Promise<Claim | NotClaimed> {
     return this.#track(async () => claimCall(this.#context, this.#prepare(request)));
   }
@@ -130,7 +145,10 @@ export class ToolCalls {
    * @returns undefined when nobody has called it, or it was forgotten
    * @throws as `run`
    */
-  wait(target: string | ToolCallName, options: WaitForOutcome = {}): Promise<ToolCallOutcome<unknown> | undefined> {
+  wait<A = unknown>(
+    target: string | ToolCallName<A>,
+    options: WaitForOutcome = {},
+  ): Promise<ToolCallOutcome<unknown> | undefined> {
     return this.#track(async () => {
       readMembers(options, "", "the options", waitMembers);
       const { timeout: waitTimeout, signal } = options;
@@ -147,7 +165,7 @@ export class ToolCalls {
   }
 
   /** The record of a call; undefined when there is none. @throws OnceKvError `record_malformed`, and what the store throws */
-  async get(target: string | ToolCallName): Promise<ToolCallDocument | undefined> {
+  async get<A = unknown>(target: string | ToolCallName<A>): Promise<ToolCallDocument | undefined> {
     return getCall(this.#context, this.keyOf(target));
   }
 
@@ -162,12 +180,12 @@ export class ToolCalls {
    * @returns whether there was one
    * @throws CallInFlightError while a claim on it may be worked under
    */
-  async forget(target: string | ToolCallName): Promise<boolean> {
+  async forget<A = unknown>(target: string | ToolCallName<A>): Promise<boolean> {
     return forgetCall(this.#context, this.keyOf(target));
   }
 
   /** The whole key of a call, to be stored before the call is made. @throws InvalidRequestError */
-  keyOf(target: string | ToolCallName): string {
+  keyOf<A = unknown>(target: string | ToolCallName<A>): string {
     const { limits } = this.#context;
     return typeof target === "string" ? checkId(target, "target", limits) : nameOf(target, limits).key;
   }
@@ -231,7 +249,7 @@ function checkTool(tool: Tool<unknown>): Tool<unknown> {
 }
 
 const waitMembers: ReadonlySet<string> = new Set(["timeout", "signal"]);
-function nameOf(target: ToolCallName, limits: CallContext["limits"]): PreparedCall["identity"] {
+function nameOf<A>(target: ToolCallName<A>, limits: CallContext["limits"]): PreparedCall["identity"] {
   const { key, fingerprint, args } = nameCall(target, limits);
   return { tool: target.tool, key, fingerprint, intent: args, policy: "refire", marks: false };
 }

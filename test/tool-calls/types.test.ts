@@ -130,7 +130,9 @@ describe("the types of a stream", () => {
       {
         tool: "write_report",
         args: mail,
-        onChunk: (chunk) => expectTypeOf(chunk).toEqualTypeOf<Token>(),
+        onChunk: (chunk) => {
+          expectTypeOf(chunk).toEqualTypeOf<Token>();
+        },
         collect: (text: string | undefined, chunk) => {
           expectTypeOf(chunk).toEqualTypeOf<Token>();
           return (text ?? "") + chunk.text;
