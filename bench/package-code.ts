@@ -35,13 +35,20 @@ export async function loadPackage(form: CodeForm): Promise<PackageCode> {
   if (form === "sources") {
     const { openStore } = await import("../src/index.js");
     const { createClient } = await import("../client/index.js");
-    return { openStore, createClient, commandLine: ["--import", "tsx", pathOf("cli/main.ts")] };
+    return { openStore, createClient, commandLine: await commandLineOf(form) };
   }
-  const { bin } = JSON.parse(await readFile(new URL("package.json", root), "utf8")) as { bin: { oncekv: string } };
-  await checkBuildIsNew(bin.oncekv);
+  const commandLine = await commandLineOf(form);
   const engine = (await import(new URL("dist/src/index.js", root).href)) as Engine;
   const client = (await import(new URL("dist/client/index.js", root).href)) as ClientCode;
-  return { openStore: engine.openStore, createClient: client.createClient, commandLine: [pathOf(bin.oncekv)] };
+  return { openStore: engine.openStore, createClient: client.createClient, commandLine };
+}
+
+/** What Node is started with to run the command line. @throws NotBuiltError */
+export async function commandLineOf(form: CodeForm): Promise<readonly string[]> {
+  if (form === "sources") return ["--import", "tsx", pathOf("cli/main.ts")];
+  const { bin } = JSON.parse(await readFile(new URL("package.json", root), "utf8")) as { bin: { oncekv: string } };
+  await checkBuildIsNew(bin.oncekv);
+  return [pathOf(bin.oncekv)];
 }
 
 async function checkBuildIsNew(executable: string): Promise<void> {
