@@ -39,10 +39,8 @@ test("a full disk: the write that fails says so, reads go on, and with space aga
     let failure: unknown;
     while (failure === undefined && acknowledged.length < 10_000) {
       const id = `${acknowledged.length}`;
-      // Half of each text is not compressible, so that the disk fills.
-      const noise = Buffer.from(Array.from({ length: 60_000 }, () => Math.floor(Math.random() * 256))).toString(
-        "base64",
-      );
+      // Noise cannot be compressed, so that the disk fills.
+      const noise = randomBytes(60_000).toString("base64");
       try {
         await store.put({ shape: "note", id, set: { text, noise } });
         acknowledged.push(id);
