@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { makeToolCalls } from "../../examples/demo/make-tool-calls.js";
-import { runScript } from "./run-script.js";
+import { runScript } from "../demo/run-script.js";
 
 /** The two runs start seven processes each, and wait for two leases to lapse. */
 const timeout = 150_000;
