@@ -149,8 +149,8 @@ export class GroupCommit {
     return this.#assigned + 1;
   }
 
-  /** Stages a commit; `dependent` is answered when it is durable or lost. Returns the group that will hold it. */
-  stage(revision: number, changes: readonly StagedChange[], dependent: Dependent, note?: WriteNote): Group {
+  /** Stages a commit; `dependent` is answered when it is durable or lost. */
+  stage(revision: number, changes: readonly StagedChange[], dependent: Dependent, note?: WriteNote): void {
     this.#checkAlive();
     invariant(revision === this.#assigned + 1, "commits are staged in the order of their revisions");
     this.#assigned = revision;
@@ -171,18 +171,16 @@ export class GroupCommit {
     }
     this.#closeIfFull();
     this.#schedule();
-    return group;
   }
 
-  /** Has a write noted that changes nothing, with the next group. Returns that group. */
-  stageNote(note: WriteNote, dependent: Dependent): Group {
+  /** Has a write noted that changes nothing, with the next group. */
+  stageNote(note: WriteNote, dependent: Dependent): void {
     this.#checkAlive();
     const group = this.#gathering;
     this.#addNote(group, note);
     group.dependents.push(dependent);
     this.#closeIfFull();
     this.#schedule();
-    return group;
   }
 
   /** Takes entries out of the expiry index, with the next group. */

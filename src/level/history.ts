@@ -68,7 +68,7 @@ export class History {
     this.checkReaches(since);
     const commits: LoggedCommit[] = [];
     let bytes = 0;
-    // Read one at a time: a group may hold a batch of several megabytes.
+    // By bytes and not by entries, and no further ahead: a group may hold batches of several megabytes.
     const range = { gt: logKey(since), lte: logKey(until), highWaterMarkBytes: bytesMax };
     for await (const [key, value] of this.#level.iterator(range)) {
       commits.push(...decodeLogCommits(key, value, since));

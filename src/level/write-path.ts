@@ -88,6 +88,7 @@ export class WritePath {
     pathOf: (index: number) => string,
     writeId: string | undefined,
   ): Promise<BatchResult> {
+    // What throws in here, a lock not held yet, rejects the promise.
     return new Promise((resolve, reject) => {
       const prepared = writes.map((write, index) => this.#prepare(write, pathOf(index)));
       const identity =
@@ -155,16 +156,13 @@ export class WritePath {
     );
     // A write that changes nothing names the revision that it was judged at.
     const answered = changes.length === 0 ? revision - 1 : revision;
+    const answer = (): void => resolve(answerOf(prepared, answered, effects, this.#clock.now()));
     if (changes.length === 0 && identity === undefined) {
-      const answer = (): void => resolve(answerOf(prepared, answered, effects, this.#clock.now()));
       this.#answerWhenDurable(this.#groups.newestGroup, answer, reject);
       return;
     }
 
-    const dependent = {
-      durable: () => resolve(answerOf(prepared, answered, effects, this.#clock.now())),
-      failed: reject,
-    };
+    const dependent = { durable: answer, failed: reject };
     const note =
       identity === undefined ? undefined : { ...identity, revision: answered, results: effects.map(toNoted) };
     this.#groups.checkRoom(commitBytes(changes) + (note === undefined ? 0 : noteBytes(note)));
@@ -243,8 +241,9 @@ export class WritePath {
     const { shape, id } = write;
     if (write.kind === "check") return { expiresAt: 0, created: false, document: undefined };
     if (write.kind === "delete") {
-      if (live !== undefined)
+      if (live !== undefined) {
         changes.push({ type: "delete", key, shape, id, document: undefined, previous: lifetimeOf(live) });
+      }
       return { expiresAt: 0, created: false, document: write.wantsDocument ? (live ?? null) : undefined };
     }
     invariant(fields !== undefined, "a put and a patch leave fields");
