@@ -3,9 +3,8 @@ import { resolve } from "node:path";
 import { type Clock, systemClock } from "../base/clock.js";
 import { OnceKvError } from "../base/errors.js";
 import { type BackupHeader, BackupWriter, invalid, readBackup } from "./backup-file.js";
-import type { StagedCommit } from "./commit.js";
 import { decodeDocument, isExpired, type StoredDocument, toIso } from "./document-codec.js";
-import { indexOperations } from "./expiry-index.js";
+import { type IndexedCommit, indexOperations } from "./expiry-index.js";
 import { everyDocument, parseDocumentKey } from "./keys.js";
 import { type Level, type LevelOperation, type LevelSnapshot, writeBatch } from "./level.js";
 import { dataFormat, putMeta } from "./meta.js";
@@ -98,8 +97,8 @@ export async function restore(options: {
 }
 
 /** The documents of a backup as commits, about a thousand at a time. */
-async function* batchesOf(file: string, onHeader: (header: BackupHeader) => void): AsyncGenerator<StagedCommit[]> {
-  let batch: StagedCommit[] = [];
+async function* batchesOf(file: string, onHeader: (header: BackupHeader) => void): AsyncGenerator<IndexedCommit[]> {
+  let batch: IndexedCommit[] = [];
   let bytes = 0;
   for await (const item of readBackup(file)) {
     if (!("key" in item)) {
@@ -114,8 +113,8 @@ async function* batchesOf(file: string, onHeader: (header: BackupHeader) => void
     } catch (error) {
       throw invalid(file, `document ${shape}/${JSON.stringify(id)} in it is damaged`, error);
     }
-    const change = { type: "put" as const, key, shape, id, document, previous: undefined };
-    batch.push({ revision: document.revision, changes: [change] });
+    const change = { key, document, previous: undefined };
+    batch.push({ changes: [change] });
     bytes += value.length;
     if (batch.length >= 1000 || bytes >= 4 * 1024 * 1024) {
       yield batch;
@@ -126,7 +125,7 @@ async function* batchesOf(file: string, onHeader: (header: BackupHeader) => void
   if (batch.length > 0) yield batch;
 }
 
-function putDocument(commit: StagedCommit): LevelOperation[] {
+function putDocument(commit: IndexedCommit): LevelOperation[] {
   return commit.changes.flatMap(({ key, document }) =>
     document === undefined ? [] : [{ type: "put" as const, key, value: document.value }],
   );

@@ -5,12 +5,21 @@ import { parseDocumentKey } from "./keys.js";
 export interface StagedChange {
   readonly type: "put" | "delete" | "expire";
   readonly key: Buffer;
+  /** The name under which the document is locked and staged. */
+  readonly name: string;
   readonly shape: string;
   readonly id: string;
   /** The new state; undefined when the document is gone. */
   readonly document: StoredDocument | undefined;
   /** When the state that the change replaces was written, and its deadline; undefined when there was none. */
   readonly previous: Lifetime | undefined;
+  /** The earliest deadline among the states that this one replaces and that may still be the one on disk; 0: none. */
+  readonly replacedDeadline: number;
+}
+
+/** The earlier of two deadlines, where 0 is none. */
+export function earlierDeadline(one: number, other: number): number {
+  return one === 0 || (other !== 0 && other < one) ? other : one;
 }
 
 /** A commit: one revision, and all that it changed. */

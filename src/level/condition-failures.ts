@@ -4,20 +4,19 @@ import { conditionHolds } from "../documents/condition.js";
 import type { Document, Fields } from "../documents/contract.js";
 import { type ConditionFailure, PreconditionFailedError } from "../documents/precondition-failed.js";
 import { fieldsBytes, fieldsOf, type StoredDocument, toDocument } from "./document-codec.js";
-import type { Found, PreparedWrite } from "./prepared-write.js";
+import type { Operation } from "./operation.js";
 
 /** The error of a write that may not happen; undefined when every condition holds. */
 export function judgeConditions(
-  prepared: readonly PreparedWrite[],
-  found: readonly Found[],
+  operations: readonly Operation[],
   now: number,
   limits: Limits,
 ): OnceKvError | undefined {
   let failures: ConditionFailure[] | undefined;
   let missing: OnceKvError | undefined;
   let currentBytes = 0;
-  for (const [index, { write, path }] of prepared.entries()) {
-    const live = found[index]?.live;
+  for (let index = 0; index < operations.length; index++) {
+    const { write, path, live } = operations[index] as Operation;
     const { condition, shape, id } = write;
     if (condition !== undefined && !conditionHolds(condition, live === undefined ? undefined : lazily(live))) {
       currentBytes += live === undefined ? 0 : fieldsBytes(live);

@@ -1,4 +1,4 @@
-import { Packr } from "msgpackr";
+import { Packr, RESERVE_START_SPACE } from "msgpackr";
 import type { Document, Fields } from "../documents/contract.js";
 import { parseDocumentKey } from "./keys.js";
 import { checkSeal, damaged, seal, sealBytes } from "./sealed.js";
@@ -37,34 +37,31 @@ export interface StoredDocument extends Lifetime {
   readonly value: Buffer;
 }
 
-/** The fields in their stored form. */
-export function encodeFields(fields: Fields): Buffer {
-  return packr.pack(fields);
+/** A stored value whose fields are there and whose head is still to be filled in; it belongs to one write. */
+export interface Draft {
+  readonly value: Buffer;
 }
 
-/** Puts a stored value together from encoded fields and what the commit adds. */
-export function encodeDocument(
-  key: Buffer,
-  fields: Buffer,
-  about: Omit<StoredDocument, "value">,
-): StoredDocument & { readonly value: Buffer } {
-  const value = Buffer.allocUnsafe(headerBytes + fields.length);
+/** The fields in their stored form, behind room for the head: nothing is copied when the head is known. */
+export function draftOf(fields: Fields): Draft {
+  return { value: packr.pack(fields, RESERVE_START_SPACE + headerBytes) };
+}
+
+/** A draft with the fields of a stored document, for a write that keeps them. */
+export function draftLike(document: StoredDocument): Draft {
+  return { value: Buffer.from(document.value) };
+}
+
+/** Fills in the head of a draft: `document.value` is the draft's, the rest is what the head says. */
+export function completeDraft(key: Buffer, document: StoredDocument): void {
+  const { value } = document;
   value[sealBytes] = layout;
-  value.writeDoubleBE(about.revision, 5);
-  value.writeDoubleBE(about.createdRevision, 13);
-  value.writeDoubleBE(about.createdAt, 21);
-  value.writeDoubleBE(about.updatedAt, 29);
-  value.writeDoubleBE(about.expiresAt, 37);
-  fields.copy(value, headerBytes);
+  value.writeDoubleBE(document.revision, 5);
+  value.writeDoubleBE(document.createdRevision, 13);
+  value.writeDoubleBE(document.createdAt, 21);
+  value.writeDoubleBE(document.updatedAt, 29);
+  value.writeDoubleBE(document.expiresAt, 37);
   seal(key, value);
-  return {
-    revision: about.revision,
-    createdRevision: about.createdRevision,
-    createdAt: about.createdAt,
-    updatedAt: about.updatedAt,
-    expiresAt: about.expiresAt,
-    value,
-  };
 }
 
 /** Reads a stored value; `store_damaged` when it is not what was written under this key. */
@@ -88,14 +85,9 @@ export function fieldsOf(document: StoredDocument): Fields {
   return packr.unpack(document.value.subarray(headerBytes)) as Fields;
 }
 
-/** The encoded fields, for a write that keeps them. */
-export function encodedFieldsOf(document: StoredDocument): Buffer {
-  return document.value.subarray(headerBytes);
-}
-
 /** Bytes that count against the limit on fields. */
-export function fieldsBytes(document: StoredDocument): number {
-  return document.value.length - headerBytes;
+export function fieldsBytes({ value }: Draft): number {
+  return value.length - headerBytes;
 }
 
 /** The document as callers see it. */

@@ -49,6 +49,10 @@ interface StartOptions extends MemoryStoreOptions {
   readonly dropped: string | undefined;
 }
 
+function rethrowFromLevel(error: unknown): never {
+  throw fromLevel(error);
+}
+
 /** So many reads may follow each other before the event loop gets a turn. */
 const readsBetweenTurns = 256;
 
@@ -153,13 +157,16 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
     return this.#clock.now();
   }
 
+  // Most reads of one document end within the call: `await` costs a turn of the microtask queue even then.
   async get<S extends ShapeName<Shapes>>(shape: S, id: string): Promise<Shapes[S] | undefined> {
-    const { document } = await this.#live(checkShape(shape, "shape"), checkId(id, "id", this.limits));
+    const found = this.#live(shape, id);
+    const { document } = found instanceof Promise ? await found : found;
     return document === undefined ? undefined : (fieldsOf(document) as Shapes[S]);
   }
 
   async getDocument<S extends ShapeName<Shapes>>(shape: S, id: string): Promise<Document<Shapes[S]> | undefined> {
-    const { document, now } = await this.#live(checkShape(shape, "shape"), checkId(id, "id", this.limits));
+    const found = this.#live(shape, id);
+    const { document, now } = found instanceof Promise ? await found : found;
     return document === undefined ? undefined : (toDocument(shape, id, document, now) as Document<Shapes[S]>);
   }
 
@@ -170,29 +177,27 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
     return this.#read(async () => (await this.#reader.getMany(checked)) as (Document<Shapes[S]> | undefined)[]);
   }
 
-  async put<S extends ShapeName<Shapes>>(
-    write: PutOperation<S, Shapes[S]> & WriteIdentity,
-  ): Promise<WriteResult<Shapes[S]>> {
-    return this.#write<S>(checkPut(write, "", this.limits), writeIdOf(write, this.limits));
+  put<S extends ShapeName<Shapes>>(write: PutOperation<S, Shapes[S]> & WriteIdentity): Promise<WriteResult<Shapes[S]>> {
+    return this.#write<S>(write, checkPut);
   }
 
-  async patch<S extends ShapeName<Shapes>>(
+  patch<S extends ShapeName<Shapes>>(
     write: PatchOperation<S, Shapes[S]> & WriteIdentity,
   ): Promise<WriteResult<Shapes[S]>> {
-    return this.#write<S>(checkPatch(write, "", this.limits), writeIdOf(write, this.limits));
+    return this.#write<S>(write, checkPatch);
   }
 
-  async delete<S extends ShapeName<Shapes>>(
-    write: DeleteOperation<S> & WriteIdentity,
-  ): Promise<WriteResult<Shapes[S]>> {
-    return this.#write<S>(checkDelete(write, "", this.limits), writeIdOf(write, this.limits));
+  delete<S extends ShapeName<Shapes>>(write: DeleteOperation<S> & WriteIdentity): Promise<WriteResult<Shapes[S]>> {
+    return this.#write<S>(write, checkDelete);
   }
 
-  async batch(operations: readonly BatchOperation<Shapes>[], options: WriteIdentity = {}): Promise<BatchResult> {
-    const checked = checkBatch(operations, this.limits);
-    const writeId = writeIdOf(options, this.limits);
-    this.#checkOpen();
-    return this.#writes.submitBatch(checked, writeId);
+  batch(operations: readonly BatchOperation<Shapes>[], options: WriteIdentity = {}): Promise<BatchResult> {
+    return new Promise((resolve, reject) => {
+      const checked = checkBatch(operations, this.limits);
+      const writeId = writeIdOf(options, this.limits);
+      this.#checkOpen();
+      this.#writes.submitBatch(checked, writeId, { resolve, reject });
+    });
   }
 
   async list<S extends ShapeName<Shapes>>(shape: S, options: ListOptions = {}): Promise<ListPage<Shapes[S]>> {
@@ -308,31 +313,42 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
     if (this.#closing !== undefined) throw new StoreClosedError();
   }
 
-  async #write<S extends ShapeName<Shapes>>(
-    write: CheckedWrite,
-    writeId: string | undefined,
+  /** One promise a write and no async function around it: each of these costs as much as a check of the fields. */
+  #write<S extends ShapeName<Shapes>>(
+    write: WriteIdentity,
+    check: (write: unknown, path: string, limits: Limits) => CheckedWrite,
   ): Promise<WriteResult<Shapes[S]>> {
-    this.#checkOpen();
-    const { results, replayed } = await this.#writes.submit(write, writeId);
-    const result = results[0] as WriteResult<Shapes[S]>;
-    return replayed === true ? { ...result, replayed } : result;
+    // What throws in here rejects the promise.
+    return new Promise<WriteResult>((resolve, reject) => {
+      const checked = check(write, "", this.limits);
+      const writeId = writeIdOf(write, this.limits);
+      this.#checkOpen();
+      this.#writes.submit(checked, writeId, { resolve, reject });
+    }) as Promise<WriteResult<Shapes[S]>>;
   }
 
   /**
    * Reads one document. Most such reads end within the turn of the event loop that they began in. A caller that polls in
    * a tight loop would never let the loop go on, and what it waits for would never come: now and then the loop gets a turn.
    */
-  async #live(shape: string, id: string): Promise<LiveDocument> {
+  #live(shape: string, id: string): LiveDocument | Promise<LiveDocument> {
+    checkShape(shape, "shape");
+    checkId(id, "id", this.limits);
     this.#checkOpen();
     this.#reads += 1;
     if (this.#reads % readsBetweenTurns === 0) {
-      await new Promise((resolve) => setImmediate(resolve));
-      this.#checkOpen();
+      return new Promise<void>((resolve) => setImmediate(resolve)).then(() => this.#liveNow(shape, id));
     }
+    return this.#liveNow(shape, id);
+  }
+
+  #liveNow(shape: string, id: string): LiveDocument | Promise<LiveDocument> {
+    this.#checkOpen();
     try {
-      return await this.#reader.readLive(shape, id);
+      const found = this.#reader.readLive(shape, id);
+      return found instanceof Promise ? found.catch(rethrowFromLevel) : found;
     } catch (error) {
-      throw fromLevel(error);
+      return rethrowFromLevel(error);
     }
   }
 

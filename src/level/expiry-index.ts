@@ -1,4 +1,4 @@
-import type { StagedCommit } from "./commit.js";
+import type { StagedChange } from "./commit.js";
 import type { Lifetime } from "./document-codec.js";
 import { ownExpiryKey, parseExpiryKey, readUint64, sharedExpiryKey, writeUint64 } from "./keys.js";
 import type { LevelOperation } from "./level.js";
@@ -43,8 +43,13 @@ export function ownKeyOf(key: Buffer, document: Lifetime): Buffer {
   return ownExpiryKey(document.expiresAt, key);
 }
 
+/** A commit, as far as the index looks at it. */
+export interface IndexedCommit {
+  readonly changes: readonly Pick<StagedChange, "key" | "document" | "previous">[];
+}
+
 /** What a group of commits changes in the index. */
-export function indexOperations(commits: readonly StagedCommit[], lastRevision: number): LevelOperation[] {
+export function indexOperations(commits: readonly IndexedCommit[], lastRevision: number): LevelOperation[] {
   const operations: LevelOperation[] = [];
   let shared: Map<number, ExpiryMention[]> | undefined;
   for (const commit of commits) {

@@ -86,16 +86,15 @@ export class GroupCommit {
   /** The staged state of a document, if it has one. */
   staged(name: string): StagedState | undefined {
     // Nearly always at most two groups exist, the one that gathers and the one that is being written.
-    const state = this.#gathering.states.get(name);
-    if (state !== undefined || (this.#full.length === 0 && this.#writing === undefined)) return state;
-    return this.#newestFirst((group) => group.states.get(name));
+    const found = stagedIn(this.#gathering, name);
+    if (found !== undefined || (this.#full.length === 0 && this.#writing === undefined)) return found;
+    return this.#newestFirst((group) => stagedIn(group, name));
   }
 
   /** The note of a write that is staged under this write id, and the group that will make it durable. */
-  stagedNote(id: Buffer): { readonly note: WriteNote; readonly group: Group } | undefined {
-    const name = noteName(id);
+  stagedNote(id: string): { readonly note: WriteNote; readonly group: Group } | undefined {
     return this.#newestFirst((group) => {
-      const note = group.notes.get(name);
+      const note = group.notes.get(id);
       return note === undefined ? undefined : { note, group };
     });
   }
@@ -120,7 +119,7 @@ export class GroupCommit {
   groupInDoubt(shape: string, now: number): Group | undefined {
     const prefix = documentName(shape, "");
     return this.#newestFirst((group) => {
-      for (const [name, { replacedDeadline }] of group.states) {
+      for (const [name, { replacedDeadline }] of group.changes) {
         if (replacedDeadline !== 0 && replacedDeadline <= now && name.startsWith(prefix)) return group;
       }
       return undefined;
@@ -159,16 +158,7 @@ export class GroupCommit {
     group.commits.push({ revision, changes });
     group.dependents.push(dependent);
     if (note !== undefined) this.#addNote(group, note);
-    for (const change of changes) {
-      const name = documentName(change.shape, change.id);
-      const replaced = this.staged(name)?.replacedDeadline ?? 0;
-      const deadline = change.previous?.expiresAt ?? 0;
-      group.states.set(name, {
-        document: change.document,
-        group,
-        replacedDeadline: replaced === 0 || (deadline !== 0 && deadline < replaced) ? deadline : replaced,
-      });
-    }
+    for (const change of changes) group.changes.set(change.name, change);
     this.#closeIfFull();
     this.#schedule();
   }
@@ -194,7 +184,7 @@ export class GroupCommit {
   /** Resolves when `group` is durable; rejects when its writes are lost. */
   whenDurable(group: Group): Promise<void> {
     return new Promise((resolve, reject) => {
-      group.dependents.push({ durable: resolve, failed: reject });
+      group.dependents.push({ durable: () => resolve(), failed: reject });
     });
   }
 
@@ -205,7 +195,7 @@ export class GroupCommit {
   }
 
   #addNote(group: Group, note: WriteNote): void {
-    group.notes.set(noteName(note.id), note);
+    group.notes.set(note.id, note);
     this.#count(group, noteBytes(note));
   }
 
@@ -245,7 +235,7 @@ export class GroupCommit {
     const notes = [...group.notes.values()];
     const noteNumber = this.#writeIds.nextNumber;
     try {
-      const operations = group.commits.flatMap(documentOperations);
+      const operations = documentOperations(group.commits);
       for (const key of group.sweptEntries) operations.push({ type: "del", key });
       let header: LogHeader | undefined;
       let index: LevelOperation[] = [];
@@ -276,7 +266,7 @@ export class GroupCommit {
       this.#fail(group, error);
       return;
     }
-    for (const dependent of group.dependents) dependent.durable();
+    for (const dependent of group.dependents) dependent.durable(this.#clock);
     if (this.#full.length > 0 || !this.#gathering.isEmpty) this.#schedule();
     else this.#becomeIdle();
   }
@@ -313,13 +303,20 @@ export class GroupCommit {
   }
 }
 
-function noteName(id: Buffer): string {
-  return id.toString("latin1");
+function stagedIn(group: Group, name: string): StagedState | undefined {
+  const change = group.changes.get(name);
+  if (change === undefined) return undefined;
+  return { document: change.document, group, replacedDeadline: change.replacedDeadline };
 }
 
-/** What a commit does to the documents themselves. */
-function documentOperations(commit: StagedCommit): LevelOperation[] {
-  return commit.changes.map(({ key, document }) =>
-    document === undefined ? { type: "del", key } : { type: "put", key, value: document.value },
-  );
+/** What commits do to the documents themselves. */
+function documentOperations(commits: readonly StagedCommit[]): LevelOperation[] {
+  const operations: LevelOperation[] = [];
+  for (const commit of commits) {
+    for (const { key, document } of commit.changes) {
+      if (document === undefined) operations.push({ type: "del", key });
+      else operations.push({ type: "put", key, value: document.value });
+    }
+  }
+  return operations;
 }

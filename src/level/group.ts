@@ -1,12 +1,14 @@
+import type { AnchoredClock } from "../base/clock.js";
 import type { OnceKvError } from "../base/errors.js";
 import { engineLimits } from "../base/limits.js";
-import type { StagedCommit } from "./commit.js";
+import type { StagedChange, StagedCommit } from "./commit.js";
 import type { StoredDocument } from "./document-codec.js";
 import type { WriteNote } from "./write-ids.js";
 
 /** Somebody who is answered when a group is durable, or has failed. */
 export interface Dependent {
-  durable(): void;
+  /** @param clock tells the store's now, for an answer that names it */
+  durable(clock: AnchoredClock): void;
   failed(error: OnceKvError): void;
 }
 
@@ -19,10 +21,10 @@ export class Group {
   readonly sweptEntries: Buffer[] = [];
   readonly dependents: Dependent[] = [];
   /**
-   * The documents' newest states in this group, by name. Each group has a map of its own that goes as a whole: one map
+   * The documents' newest changes in this group, by name. Each group has a map of its own that goes as a whole: one map
    * for all, with entries coming and going, rebuilds itself all the time and keeps the garbage collector busy.
    */
-  readonly states: Map<string, StagedState> = new Map();
+  readonly changes: Map<string, StagedChange> = new Map();
   bytes = 0;
 
   get isEmpty(): boolean {
@@ -39,7 +41,8 @@ export class Group {
 export interface StagedState {
   /** undefined: the document is being removed. */
   readonly document: StoredDocument | undefined;
+  /** What will make it durable. */
   readonly group: Group;
-  /** The earliest deadline among the states that this one replaces and that may still be the one on disk; 0: none. */
+  /** As of the change that made it. */
   readonly replacedDeadline: number;
 }

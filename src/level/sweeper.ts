@@ -1,6 +1,6 @@
 import type { AnchoredClock, Clock } from "../base/clock.js";
 import { engineLimits } from "../base/limits.js";
-import type { StagedChange } from "./commit.js";
+import { earlierDeadline, type StagedChange } from "./commit.js";
 import { isExpired, lifetimeOf, type StoredDocument } from "./document-codec.js";
 import { decodeExpiryEntry, type ExpiryMention } from "./expiry-index.js";
 import type { GroupCommit } from "./group-commit.js";
@@ -165,7 +165,8 @@ export class Sweeper {
     const changes: StagedChange[] = [];
     for (const { key, revision } of mentions) {
       const { shape, id } = parseDocumentKey(key);
-      const staged = this.#groups.staged(documentName(shape, id));
+      const name = documentName(shape, id);
+      const staged = this.#groups.staged(name);
       const document: StoredDocument | undefined =
         staged === undefined ? this.#reader.readStored(key) : staged.document;
       if (document === undefined || document.revision !== revision || !isExpired(document, now)) continue;
@@ -173,15 +174,17 @@ export class Sweeper {
       changes.push({
         type: "expire",
         key: Buffer.from(key),
+        name,
         shape,
         id,
         document: undefined,
         previous: lifetimeOf(document),
+        replacedDeadline: earlierDeadline(staged?.replacedDeadline ?? 0, document.expiresAt),
       });
     }
     if (entries.length > 0) {
       await new Promise<void>((resolve, reject) => {
-        const dependent = { durable: resolve, failed: reject };
+        const dependent = { durable: () => resolve(), failed: reject };
         if (changes.length > 0) this.#groups.stage(this.#groups.nextRevision, changes, { durable() {}, failed() {} });
         this.#groups.dropExpiryEntries(entries, dependent);
       });

@@ -29,17 +29,20 @@ export type NotedResult = readonly [
 
 /** What is remembered of a write. */
 export interface WriteNote {
-  /** Hash of the write id. */
-  readonly id: Buffer;
+  /** Hash of the write id, as `hash128` gives it. */
+  readonly id: string;
   /** Hash of the request, so that another request under the same id is told apart. */
-  readonly request: Buffer;
+  readonly request: string;
   readonly revision: number;
   readonly results: readonly NotedResult[];
 }
 
-/** The first 128 bits of a SHA-256. */
-export function hash128(text: string): Buffer {
-  return hash("sha256", text, "buffer").subarray(0, 16);
+/** What tells a write from others: its write id, and what it asks for. */
+export type RequestIdentity = Pick<WriteNote, "id" | "request">;
+
+/** The first 128 bits of a SHA-256, a character a byte: a string costs half of what a buffer does, and is a map's key. */
+export function hash128(text: string): string {
+  return hash("sha256", text, "binary").slice(0, 16);
 }
 
 /** Bytes that a note holds in memory and brings to disk, about. */
@@ -82,13 +85,13 @@ export class WriteIds {
       this.remember(
         numberOfKey(key),
         time,
-        notes.map(([id]) => id),
+        notes.map(({ id }) => id),
       );
     }
   }
 
   /** The note of a write that is on disk, unless it is too old to count. @param now milliseconds since 1970 */
-  find(id: Buffer, now: number): WriteNote | undefined {
+  find(id: string, now: number): WriteNote | undefined {
     const groups = this.#groupsById.get(shortened(id));
     if (groups === undefined) return undefined;
     for (const group of typeof groups === "number" ? [groups] : groups.toReversed()) {
@@ -97,9 +100,8 @@ export class WriteIds {
       if (value === undefined) continue;
       const { time, notes } = decodeNotes(key, value);
       if (time + engineLimits.writeIdAgeMsMax <= now) continue;
-      for (const [noted, request, written, results] of notes) {
-        if (noted.equals(id)) return { id, request, revision: written, results };
-      }
+      const note = notes.find((one) => one.id === id);
+      if (note !== undefined) return note;
     }
     return undefined;
   }
@@ -129,7 +131,7 @@ export class WriteIds {
   }
 
   /** Takes a group's ids into the table, once it is on disk. */
-  remember(number: number, time: number, ids: readonly Buffer[]): void {
+  remember(number: number, time: number, ids: readonly string[]): void {
     const short = ids.map(shortened);
     this.#groups.push({ number, time, ids: short });
     this.#last = number;
@@ -160,12 +162,18 @@ export class WriteIds {
   }
 }
 
-function shortened(id: Buffer): number {
-  return id.readUIntBE(0, 6);
+function shortened(id: string): number {
+  let bits = 0;
+  for (let index = 0; index < 6; index++) bits = bits * 256 + id.charCodeAt(index);
+  return bits;
 }
 
 function encode(key: Buffer, time: number, notes: readonly WriteNote[]): Buffer {
-  const packed = packr.pack(notes.map(({ id, request, revision, results }) => [id, request, revision, results]));
+  const packed = packr.pack(
+    notes.map(({ id, request, revision, results }): PackedNote => {
+      return [Buffer.from(id, "latin1"), Buffer.from(request, "latin1"), revision, results];
+    }),
+  );
   const value = Buffer.allocUnsafe(sealBytes + 9 + packed.length);
   value[sealBytes] = layout;
   value.writeDoubleBE(time, sealBytes + 1);
@@ -174,11 +182,18 @@ function encode(key: Buffer, time: number, notes: readonly WriteNote[]): Buffer 
 }
 
 /** Reads a group's notes; `store_damaged` when the entry is not what was written. */
-export function decodeNotes(key: Buffer, value: Buffer): { time: number; notes: readonly PackedNote[] } {
+export function decodeNotes(key: Buffer, value: Buffer): { time: number; notes: readonly WriteNote[] } {
   checkSeal(key, value, () => "an entry of the write ids");
   if (value[sealBytes] !== layout) throw damaged("an entry of the write ids has an unknown layout");
   return {
     time: value.readDoubleBE(sealBytes + 1),
-    notes: packr.unpack(value.subarray(sealBytes + 9)) as readonly PackedNote[],
+    notes: (packr.unpack(value.subarray(sealBytes + 9)) as readonly PackedNote[]).map(
+      ([id, request, revision, results]) => ({
+        id: id.toString("latin1"),
+        request: request.toString("latin1"),
+        revision,
+        results,
+      }),
+    ),
   };
 }

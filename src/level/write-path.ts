@@ -1,30 +1,40 @@
 import type { AnchoredClock } from "../base/clock.js";
 import { invariant, OnceKvError, TooLargeError } from "../base/errors.js";
 import { engineLimits, type Limits } from "../base/limits.js";
-import type { BatchResult, Fields } from "../documents/contract.js";
+import type { BatchResult, Fields, WriteResult } from "../documents/contract.js";
 import { mergePatch } from "../documents/merge-patch.js";
 import type { CheckedWrite } from "../documents/requests.js";
-import { commitBytes, type StagedChange } from "./commit.js";
+import { commitBytes, earlierDeadline, type StagedChange } from "./commit.js";
 import { judgeConditions } from "./condition-failures.js";
 import type { ShapeRules } from "./declared-shapes.js";
 import {
-  encodeDocument,
-  encodedFieldsOf,
-  encodeFields,
+  completeDraft,
+  type Draft,
+  decodeDocument,
+  draftLike,
+  draftOf,
+  fieldsBytes,
   fieldsOf,
   isExpired,
   lifetimeOf,
   type StoredDocument,
 } from "./document-codec.js";
-import { answerOf, type Effect, fromNoted, toNoted } from "./effects.js";
 import type { Group } from "./group.js";
 import type { GroupCommit } from "./group-commit.js";
 import { KeyLocks } from "./key-locks.js";
 import { documentKey, documentName } from "./keys.js";
 import { fromLevel } from "./level-errors.js";
-import { describeRequest, type Found, type PreparedWrite } from "./prepared-write.js";
+import { describeRequest, Operation } from "./operation.js";
 import type { Reader } from "./reader.js";
-import { hash128, noteBytes, type WriteIds, type WriteNote } from "./write-ids.js";
+import { BatchSubmission, type Caller, SingleSubmission, type Submission } from "./submission.js";
+import {
+  hash128,
+  type NotedResult,
+  noteBytes,
+  type RequestIdentity,
+  type WriteIds,
+  type WriteNote,
+} from "./write-ids.js";
 
 /**
  * One write, from the checked request to its answer:
@@ -38,8 +48,6 @@ import { hash128, noteBytes, type WriteIds, type WriteNote } from "./write-ids.j
  *       -> release the locks
  *     -> the group becomes durable -> answer
  */
-
-type RequestIdentity = Pick<WriteNote, "id" | "request">;
 
 export interface WritePathOptions {
   readonly clock: AnchoredClock;
@@ -73,222 +81,191 @@ export class WritePath {
     return this.#locks.size;
   }
 
-  /** Carries out one checked operation. Resolves when its commit is durable. */
-  submit(write: CheckedWrite, writeId: string | undefined): Promise<BatchResult> {
-    return this.#submit([write], singlePath, writeId);
+  /**
+   * Carries out one checked operation. The caller hears of it when its commit is durable. Throws what is wrong before a
+   * lock is taken.
+   */
+  submit(write: CheckedWrite, writeId: string | undefined, caller: Caller<WriteResult>): void {
+    const operations = [this.#prepare(write, "")];
+    this.#run(new SingleSubmission(operations, identify(operations, writeId), caller));
   }
 
-  /** Carries out the checked operations of a batch as one commit. Resolves when it is durable. */
-  submitBatch(writes: readonly CheckedWrite[], writeId: string | undefined): Promise<BatchResult> {
-    return this.#submit(writes, (index) => `operations[${index}].`, writeId);
+  /** The same for the checked operations of a batch, in one commit. */
+  submitBatch(writes: readonly CheckedWrite[], writeId: string | undefined, caller: Caller<BatchResult>): void {
+    const operations = writes.map((write, index) => this.#prepare(write, `operations[${index}].`));
+    this.#run(new BatchSubmission(operations, identify(operations, writeId), caller));
   }
 
-  #submit(
-    writes: readonly CheckedWrite[],
-    pathOf: (index: number) => string,
-    writeId: string | undefined,
-  ): Promise<BatchResult> {
-    // What throws in here, a lock not held yet, rejects the promise.
-    return new Promise((resolve, reject) => {
-      const prepared = writes.map((write, index) => this.#prepare(write, pathOf(index)));
-      const identity =
-        writeId === undefined ? undefined : { id: hash128(writeId), request: hash128(describeRequest(writes)) };
-      const names = prepared.map(({ name }) => name);
-      if (names.length > 1) names.sort();
-      this.#locks.run(names, () => {
-        try {
-          this.#carryOut(prepared, identity, resolve, reject);
-        } catch (error) {
-          reject(fromLevel(error));
-        }
-      });
+  #prepare(write: CheckedWrite, path: string): Operation {
+    const { kind, shape, id, fields } = write;
+    let draft: Draft | undefined;
+    if (kind === "put" && fields !== undefined) {
+      this.#shapes.judge(shape, fields, `${path}set`);
+      draft = this.#encode(fields, `${path}set`);
+    }
+    return new Operation(write, path, documentKey(shape, id), documentName(shape, id), draft);
+  }
+
+  #encode(fields: Fields, path: string): Draft {
+    const draft = draftOf(fields);
+    const bytes = fieldsBytes(draft);
+    if (bytes > this.#limits.fieldsBytesMax) {
+      throw new TooLargeError(
+        path,
+        `the document's fields take ${bytes} bytes; the limit is ${this.#limits.fieldsBytesMax}`,
+      );
+    }
+    return draft;
+  }
+
+  #run(submission: Submission): void {
+    const names = submission.operations.map(({ name }) => name);
+    if (names.length > 1) names.sort();
+    this.#locks.run(names, () => {
+      try {
+        this.#carryOut(submission);
+      } catch (error) {
+        submission.failed(fromLevel(error));
+      }
     });
   }
 
-  #prepare(write: CheckedWrite, path: string): PreparedWrite {
-    const key = documentKey(write.shape, write.id);
-    const name = documentName(write.shape, write.id);
-    let fields: Buffer | undefined;
-    if (write.kind === "put" && write.fields !== undefined) {
-      this.#shapes.judge(write.shape, write.fields, `${path}set`);
-      fields = this.#encode(write.fields, `${path}set`);
-    }
-    return { write, path, key, name, fields };
-  }
-
-  #encode(fields: Fields, path: string): Buffer {
-    const encoded = encodeFields(fields);
-    if (encoded.length > this.#limits.fieldsBytesMax) {
-      throw new TooLargeError(
-        path,
-        `the document's fields take ${encoded.length} bytes; the limit is ${this.#limits.fieldsBytesMax}`,
-      );
-    }
-    return encoded;
-  }
-
   /** What happens under the locks. */
-  #carryOut(
-    prepared: readonly PreparedWrite[],
-    identity: RequestIdentity | undefined,
-    resolve: (result: BatchResult) => void,
-    reject: (error: unknown) => void,
-  ): void {
+  #carryOut(submission: Submission): void {
+    const { operations, identity } = submission;
     if (this.#groups.failure !== undefined) throw this.#groups.failure;
-    if (identity !== undefined && this.#replay(prepared, identity, resolve, reject)) return;
+    if (identity !== undefined && this.#replay(submission, identity)) return;
 
     const now = this.#clock.now();
-    const found = this.#findAll(prepared, now);
-    const fault = judgeConditions(prepared, found, now, this.#limits);
-    if (fault !== undefined) {
-      this.#answerWhenDurable(latestGroup(found), () => reject(fault), reject);
+    this.#find(operations, now);
+    submission.refusal = judgeConditions(operations, now, this.#limits);
+    if (submission.refusal !== undefined) {
+      this.#answerWhenDurable(latestGroup(operations), submission);
       return;
     }
 
     // The last place where code of the user may run (a schema judges a patch), and it may write to other documents:
     // only then is the next revision known.
-    const fields = prepared.map((one, index) => this.#finalFields(one, found[index]?.live));
-    if (prepared.length > 1) this.#checkBatchSize(prepared, found, fields);
+    for (const operation of operations) this.#completeFields(operation);
+    if (operations.length > 1) this.#checkBatchSize(operations);
     const revision = this.#groups.nextRevision;
     const changes: StagedChange[] = [];
-    const effects = prepared.map((one, index) =>
-      this.#apply(one, found[index] as Found, fields[index], revision, now, changes),
-    );
+    for (const operation of operations) this.#apply(operation, revision, now, changes);
     // A write that changes nothing names the revision that it was judged at.
-    const answered = changes.length === 0 ? revision - 1 : revision;
-    const answer = (): void => resolve(answerOf(prepared, answered, effects, this.#clock.now()));
+    submission.revision = changes.length === 0 ? revision - 1 : revision;
     if (changes.length === 0 && identity === undefined) {
-      this.#answerWhenDurable(this.#groups.newestGroup, answer, reject);
+      this.#answerWhenDurable(this.#groups.newestGroup, submission);
       return;
     }
 
-    const dependent = { durable: answer, failed: reject };
-    const note =
-      identity === undefined ? undefined : { ...identity, revision: answered, results: effects.map(toNoted) };
+    const note = identity === undefined ? undefined : toNote(identity, submission);
     this.#groups.checkRoom(commitBytes(changes) + (note === undefined ? 0 : noteBytes(note)));
     // With a write id, a write that changes nothing is noted too: its repetition must not meet a newer document.
-    if (changes.length === 0 && note !== undefined) this.#groups.stageNote(note, dependent);
-    else this.#groups.stage(revision, changes, dependent, note);
+    if (changes.length === 0 && note !== undefined) this.#groups.stageNote(note, submission);
+    else this.#groups.stage(revision, changes, submission, note);
   }
 
   /** Answers the same write again from its first answer; false when this write id has not been seen. */
-  #replay(
-    prepared: readonly PreparedWrite[],
-    identity: RequestIdentity,
-    resolve: (result: BatchResult) => void,
-    reject: (error: unknown) => void,
-  ): boolean {
+  #replay(submission: Submission, identity: RequestIdentity): boolean {
     const staged = this.#groups.stagedNote(identity.id);
     const note = staged?.note ?? this.#writeIds.find(identity.id, this.#clock.now());
     if (note === undefined) return false;
-    if (!note.request.equals(identity.request)) {
+    if (note.request === identity.request) {
+      for (const [index, result] of note.results.entries()) recall(submission.operations[index], result);
+      submission.revision = note.revision;
+      submission.replayed = true;
+    } else {
       const conflict = "this write id was used for another request; choose a new one";
-      const refuse = (): void => reject(new OnceKvError("write_id_conflict", conflict));
-      this.#answerWhenDurable(staged?.group, refuse, reject);
-      return true;
+      submission.refusal = new OnceKvError("write_id_conflict", conflict);
     }
-    const effects = note.results.map((result, index) => fromNoted(result, prepared[index]?.key));
-    const answer = (): void =>
-      resolve({ ...answerOf(prepared, note.revision, effects, this.#clock.now()), replayed: true });
-    this.#answerWhenDurable(staged?.group, answer, reject);
+    this.#answerWhenDurable(staged?.group, submission);
     return true;
   }
 
-  #findAll(prepared: readonly PreparedWrite[], now: number): Found[] {
+  /** Reads what each operation meets. */
+  #find(operations: readonly Operation[], now: number): void {
     let bytes = 0;
-    return prepared.map((one) => {
-      const found = this.#find(one, now);
-      bytes += found.live?.value.length ?? 0;
+    for (const operation of operations) {
+      const staged = this.#groups.staged(operation.name);
+      const document = staged === undefined ? this.#reader.readStored(operation.key) : staged.document;
+      operation.staged = staged;
+      if (document === undefined) continue;
+      if (isExpired(document, now)) {
+        operation.expired = document;
+        continue;
+      }
+      operation.live = document;
+      bytes += document.value.length;
       if (bytes > engineLimits.batchReadBytesMax) {
         throw new TooLargeError(
           "operations",
           `the documents that the batch meets take more than ${engineLimits.batchReadBytesMax} bytes; make smaller batches`,
         );
       }
-      return found;
-    });
+    }
   }
 
-  #find({ name, key }: PreparedWrite, now: number): Found {
-    const staged = this.#groups.staged(name);
-    const document = staged === undefined ? this.#reader.readStored(key) : staged.document;
-    const expired = document !== undefined && isExpired(document, now);
-    return {
-      live: expired ? undefined : document,
-      expired: expired ? document : undefined,
-      group: staged?.group,
-    };
-  }
-
-  /** What a put or a patch leaves in the document, in its stored form; undefined for a check or a delete. */
-  #finalFields({ write, path, fields }: PreparedWrite, live: StoredDocument | undefined): Buffer | undefined {
-    if (write.kind !== "patch" || live === undefined) return fields;
-    if (write.fields === undefined) return encodedFieldsOf(live);
+  /** Knows what a patch leaves in the document, now that the document is known. */
+  #completeFields(operation: Operation): void {
+    const { write, path, live } = operation;
+    if (write.kind !== "patch" || live === undefined) return;
+    if (write.fields === undefined) {
+      operation.draft = draftLike(live);
+      return;
+    }
     const merged = mergePatch(fieldsOf(live), write.fields);
     this.#shapes.judge(write.shape, merged, `${path}merge`);
-    return this.#encode(merged, `${path}merge`);
+    operation.draft = this.#encode(merged, `${path}merge`);
   }
 
-  /** Adds to `changes` what one operation does, every condition being known to hold. */
-  #apply(
-    { write, key }: PreparedWrite,
-    { live, expired }: Found,
-    fields: Buffer | undefined,
-    revision: number,
-    now: number,
-    changes: StagedChange[],
-  ): Effect {
-    const { shape, id } = write;
-    if (write.kind === "check") return { expiresAt: 0, created: false, document: undefined };
-    if (write.kind === "delete") {
+  /** Does one operation, every condition being known to hold: what it changes goes to `changes`. */
+  #apply(operation: Operation, revision: number, now: number, changes: StagedChange[]): void {
+    const { write, key, name, draft, live, expired } = operation;
+    const { kind, shape, id } = write;
+    if (kind === "check") return;
+    const previous = live === undefined ? undefined : lifetimeOf(live);
+    const replaced = live?.expiresAt ?? expired?.expiresAt ?? 0;
+    const replacedDeadline = earlierDeadline(operation.staged?.replacedDeadline ?? 0, replaced);
+    if (kind === "delete") {
       if (live !== undefined) {
-        changes.push({ type: "delete", key, shape, id, document: undefined, previous: lifetimeOf(live) });
+        changes.push({ type: "delete", key, name, shape, id, document: undefined, previous, replacedDeadline });
       }
-      return { expiresAt: 0, created: false, document: write.wantsDocument ? (live ?? null) : undefined };
+      if (write.wantsDocument) operation.returned = live ?? null;
+      return;
     }
-    invariant(fields !== undefined, "a put and a patch leave fields");
-    const document = encodeDocument(key, fields, {
+    invariant(draft !== undefined, "a put and a patch leave fields");
+    const document: StoredDocument = {
       revision,
       createdRevision: live?.createdRevision ?? revision,
       createdAt: live?.createdAt ?? now,
       updatedAt: now,
-      expiresAt: this.#deadline(write, live, now),
-    });
-    if (expired !== undefined) {
-      changes.push({ type: "expire", key, shape, id, document: undefined, previous: lifetimeOf(expired) });
-    }
-    changes.push({
-      type: "put",
-      key,
-      shape,
-      id,
-      document,
-      previous: live === undefined ? undefined : lifetimeOf(live),
-    });
-    return {
-      expiresAt: document.expiresAt,
-      created: live === undefined,
-      document: write.wantsDocument ? document : undefined,
+      expiresAt: this.#deadline(operation, now),
+      value: draft.value,
     };
+    completeDraft(key, document);
+    if (expired !== undefined) {
+      const ended = lifetimeOf(expired);
+      changes.push({ type: "expire", key, name, shape, id, document: undefined, previous: ended, replacedDeadline });
+    }
+    changes.push({ type: "put", key, name, shape, id, document, previous, replacedDeadline });
+    operation.expiresAt = document.expiresAt;
+    operation.created = live === undefined;
+    if (write.wantsDocument) operation.returned = document;
   }
 
   /** The fields that a batch writes and the documents that its deletes give back are bounded together. */
-  #checkBatchSize(
-    prepared: readonly PreparedWrite[],
-    found: readonly Found[],
-    fields: readonly (Buffer | undefined)[],
-  ): void {
+  #checkBatchSize(operations: readonly Operation[]): void {
     let bytes = 0;
-    for (const [index, { write }] of prepared.entries()) {
-      bytes += fields[index]?.length ?? 0;
-      if (write.kind === "delete" && write.wantsDocument) bytes += found[index]?.live?.value.length ?? 0;
+    for (const { write, draft, live } of operations) {
+      if (draft !== undefined) bytes += fieldsBytes(draft);
+      if (write.kind === "delete" && write.wantsDocument) bytes += live?.value.length ?? 0;
     }
     if (bytes <= this.#limits.batchBytesMax) return;
     const limit = this.#limits.batchBytesMax;
     throw new TooLargeError("operations", `the batch's documents take ${bytes} bytes; the limit is ${limit}`);
   }
 
-  #deadline(write: CheckedWrite, live: StoredDocument | undefined, now: number): number {
+  #deadline({ write, live }: Operation, now: number): number {
     let ttlMs = write.ttlMs;
     if (ttlMs === undefined) {
       if (write.kind === "patch") return live?.expiresAt ?? 0;
@@ -298,24 +275,43 @@ export class WritePath {
   }
 
   /** No answer, a refusal included, is given before the state that it rests on is durable. */
-  #answerWhenDurable(group: Group | undefined, answer: () => void, reject: (error: unknown) => void): void {
-    if (group === undefined) answer();
-    else group.dependents.push({ durable: answer, failed: reject });
+  #answerWhenDurable(group: Group | undefined, submission: Submission): void {
+    if (group === undefined) submission.durable(this.#clock);
+    else group.dependents.push(submission);
   }
 }
 
-function singlePath(): string {
-  return "";
+function identify(operations: readonly Operation[], writeId: string | undefined): RequestIdentity | undefined {
+  if (writeId === undefined) return undefined;
+  return { id: hash128(writeId), request: hash128(describeRequest(operations)) };
+}
+
+/** What is remembered of a write under its write id. */
+function toNote({ id, request }: RequestIdentity, { revision, operations }: Submission): WriteNote {
+  return { id, request, revision, results: operations.map(toNoted) };
+}
+
+function toNoted({ expiresAt, created, returned }: Operation): NotedResult {
+  if (returned === undefined) return [expiresAt, created];
+  return [expiresAt, created, returned === null ? null : returned.value];
+}
+
+/** Fills an operation with what a note remembers of it. */
+function recall(operation: Operation | undefined, [expiresAt, created, value]: NotedResult): void {
+  invariant(operation !== undefined, "a note has as many results as its request has operations");
+  operation.expiresAt = expiresAt;
+  operation.created = created;
+  operation.returned = value === undefined || value === null ? value : decodeDocument(operation.key, value);
 }
 
 /** The newest of the groups that the found states wait for; groups become durable in order. */
-function latestGroup(found: readonly Found[]): Group | undefined {
+function latestGroup(operations: readonly Operation[]): Group | undefined {
   let latest: Group | undefined;
   let revision = -1;
-  for (const { group } of found) {
-    const newest = group?.commits.at(-1)?.revision ?? -1;
-    if (group !== undefined && newest > revision) {
-      latest = group;
+  for (const { staged } of operations) {
+    const newest = staged?.group.commits.at(-1)?.revision ?? -1;
+    if (staged !== undefined && newest > revision) {
+      latest = staged.group;
       revision = newest;
     }
   }

@@ -72,7 +72,7 @@ describe("the table of write ids", () => {
     const level = new FaultyLevel();
     await level.open();
     const ids = new WriteIds(level);
-    const twin = (last: number) => Buffer.from([1, 2, 3, 4, 5, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
+    const twin = (last: number) => String.fromCharCode(1, 2, 3, 4, 5, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, last);
     for (let n = 0; n < 3; n++) {
       const notes = [{ id: twin(n), request: hash128("r"), revision: n, results: [] }];
       const number = ids.nextNumber;
