@@ -1,5 +1,6 @@
 import { Packr, RESERVE_START_SPACE } from "msgpackr";
 import type { Document, Fields } from "../documents/contract.js";
+import { toIso } from "./iso-time.js";
 import { parseDocumentKey } from "./keys.js";
 import { checkSeal, damaged, seal, sealBytes } from "./sealed.js";
 
@@ -113,11 +114,6 @@ export function lifetimeOf({ updatedAt, expiresAt }: StoredDocument): Lifetime {
 /** Whether the document is absent at `now`. */
 export function isExpired(document: StoredDocument, now: number): boolean {
   return document.expiresAt !== 0 && document.expiresAt <= now;
-}
-
-/** ISO 8601 in UTC, with milliseconds. */
-export function toIso(instant: number): string {
-  return new Date(instant).toISOString();
 }
 
 function describe(key: Buffer): string {

@@ -35,6 +35,9 @@ export interface GroupCommitOptions {
   readonly onDurable: (group: Group, log: LogHeader | undefined, index: readonly LevelOperation[]) => void;
 }
 
+/** So many lone commits may begin at once before the event loop gets a turn. */
+const loneGroupsBetweenTurns = 64;
+
 export class GroupCommit {
   readonly #level: Level;
   readonly #clock: AnchoredClock;
@@ -46,6 +49,8 @@ export class GroupCommit {
   #gathering = new Group();
   #writing: Group | undefined;
   #scheduled = false;
+  /** So many groups in a row have held one commit, and nothing came while they were written. */
+  #loneGroups = 0;
   #assigned: number;
   #durable: number;
   #logBytes: number;
@@ -160,7 +165,7 @@ export class GroupCommit {
     if (note !== undefined) this.#addNote(group, note);
     for (const change of changes) group.changes.set(change.name, change);
     this.#closeIfFull();
-    this.#schedule();
+    this.#schedule({ atOnce: true });
   }
 
   /** Has a write noted that changes nothing, with the next group. */
@@ -190,7 +195,7 @@ export class GroupCommit {
 
   /** Resolves when nothing is staged any more. */
   whenIdle(): Promise<void> {
-    if (this.#writing === undefined && this.#full.length === 0 && this.#gathering.isEmpty) return Promise.resolve();
+    if (this.#writing === undefined && !this.#hasWork) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
@@ -213,14 +218,28 @@ export class GroupCommit {
   /**
    * Begins in `setImmediate`: all requests that were read in this turn of the event loop, and all callers that were just
    * answered and write again, share the sync.
+   *
+   * A commit begins at once when the one before it was alone: most likely it is alone, too. And when many callers fight
+   * for one document, so that one of them wins and the rest are refused, the winner's sync goes on while the event loop
+   * is busy with the others. Now and then it waits for the next turn all the same: where a write takes no time, as in
+   * memory, a caller in a tight loop would never let the event loop go on.
    */
-  #schedule(): void {
-    if (this.#scheduled || this.#writing !== undefined || this.#failure !== undefined) return;
+  #schedule({ atOnce = false }: { readonly atOnce?: boolean } = {}): void {
+    if (this.#writing !== undefined || this.#failure !== undefined) return;
+    if (atOnce && this.#loneGroups % loneGroupsBetweenTurns !== 0) {
+      void this.#writeNext();
+      return;
+    }
+    if (this.#scheduled) return;
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      void this.#writeNext();
+      if (this.#writing === undefined && this.#hasWork) void this.#writeNext();
     });
+  }
+
+  get #hasWork(): boolean {
+    return this.#full.length > 0 || !this.#gathering.isEmpty;
   }
 
   async #writeNext(): Promise<void> {
@@ -266,8 +285,9 @@ export class GroupCommit {
       this.#fail(group, error);
       return;
     }
-    for (const dependent of group.dependents) dependent.durable(this.#clock);
-    if (this.#full.length > 0 || !this.#gathering.isEmpty) this.#schedule();
+    this.#loneGroups = group.commits.length === 1 && !this.#hasWork ? this.#loneGroups + 1 : 0;
+    for (const dependent of group.everyDependent()) dependent.durable(this.#clock);
+    if (this.#hasWork) this.#schedule();
     else this.#becomeIdle();
   }
 
@@ -289,9 +309,9 @@ export class GroupCommit {
     const unknown = new OutcomeUnknownError("the disk failed during this write; it may have been applied or not", {
       cause,
     });
-    for (const dependent of group.dependents) dependent.failed(unknown);
-    for (const { dependents } of later) {
-      for (const dependent of dependents) dependent.failed(this.#failure);
+    for (const dependent of group.everyDependent()) dependent.failed(unknown);
+    for (const one of later) {
+      for (const dependent of one.everyDependent()) dependent.failed(this.#failure);
     }
     this.#becomeIdle();
   }

@@ -20,12 +20,20 @@ export class Group {
   /** Entries of the expiry index that the sweeper is done with. */
   readonly sweptEntries: Buffer[] = [];
   readonly dependents: Dependent[] = [];
+  /** Writes that were refused because of a state in this group. They are told first. */
+  readonly refused: Dependent[] = [];
   /**
    * The documents' newest changes in this group, by name. Each group has a map of its own that goes as a whole: one map
    * for all, with entries coming and going, rebuilds itself all the time and keeps the garbage collector busy.
    */
   readonly changes: Map<string, StagedChange> = new Map();
   bytes = 0;
+
+  /** Everybody who is told how it ended, in order: who lost before who won, so that the next turn is not the winner's again. */
+  *everyDependent(): Generator<Dependent> {
+    yield* this.refused;
+    yield* this.dependents;
+  }
 
   get isEmpty(): boolean {
     return this.commits.length === 0 && this.notes.size === 0 && this.sweptEntries.length === 0;

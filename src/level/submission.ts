@@ -1,7 +1,8 @@
 import type { AnchoredClock } from "../base/clock.js";
 import type { BatchResult, WriteResult } from "../documents/contract.js";
-import { toDocument, toIso } from "./document-codec.js";
+import { toDocument } from "./document-codec.js";
 import type { Dependent } from "./group.js";
+import { toIso } from "./iso-time.js";
 import type { Operation } from "./operation.js";
 import type { RequestIdentity } from "./write-ids.js";
 

@@ -185,8 +185,9 @@ export class Sweeper {
     if (entries.length > 0) {
       await new Promise<void>((resolve, reject) => {
         const dependent = { durable: () => resolve(), failed: reject };
-        if (changes.length > 0) this.#groups.stage(this.#groups.nextRevision, changes, { durable() {}, failed() {} });
+        // Both in one group: staging a commit may close it at once.
         this.#groups.dropExpiryEntries(entries, dependent);
+        if (changes.length > 0) this.#groups.stage(this.#groups.nextRevision, changes, { durable() {}, failed() {} });
       });
     }
     this.#advance(end);

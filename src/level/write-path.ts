@@ -277,7 +277,8 @@ export class WritePath {
   /** No answer, a refusal included, is given before the state that it rests on is durable. */
   #answerWhenDurable(group: Group | undefined, submission: Submission): void {
     if (group === undefined) submission.durable(this.#clock);
-    else group.dependents.push(submission);
+    else if (submission.refusal === undefined) group.dependents.push(submission);
+    else group.refused.push(submission);
   }
 }
 
