@@ -127,7 +127,7 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
         }
         this.#hub.publish(group.commits);
         this.#waiting.notify(group.commits);
-        this.#sweeper.noteDurable(index);
+        this.#sweeper.noteDurable(group, index);
       },
     });
     this.#groups = groups;

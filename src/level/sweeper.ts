@@ -1,22 +1,17 @@
 import type { AnchoredClock, Clock } from "../base/clock.js";
-import { engineLimits } from "../base/limits.js";
 import { earlierDeadline, type StagedChange } from "./commit.js";
-import { isExpired, lifetimeOf, type StoredDocument } from "./document-codec.js";
-import { decodeExpiryEntry, type ExpiryMention } from "./expiry-index.js";
+import type { Group } from "./group.js";
 import type { GroupCommit } from "./group-commit.js";
-import { documentName, everyExpiryEntry, expiryRange, parseDocumentKey, parseExpiryKey } from "./keys.js";
+import { everyExpiryEntry, parseExpiryKey } from "./keys.js";
 import type { Level, LevelOperation } from "./level.js";
 import type { Reader } from "./reader.js";
+import { type DueDocument, type DueState, readSweepStep, type SweepStep } from "./sweep-step.js";
 
-/** What one step of the sweeper has read. */
-interface Step {
-  /** The entries whose documents are dealt with, to be dropped. */
-  readonly entries: readonly Buffer[];
-  readonly mentions: readonly ExpiryMention[];
-  /** The last key that was read; undefined: nothing is due. */
-  readonly end: Buffer | undefined;
-  /** Whether nothing more is due. */
-  readonly last: boolean;
+/** What a step takes off the disk. */
+interface Removal {
+  readonly changes: readonly StagedChange[];
+  /** Entries of the expiry index whose documents are dealt with. */
+  readonly dropped: readonly Buffer[];
 }
 
 /**
@@ -25,7 +20,8 @@ interface Step {
  * of a second after the deadline while it keeps up.
  *
  * It walks the expiry index from where it stopped (walking from the front again would wade through the tombstones of
- * all it has deleted), in steps of a bounded number of documents that go through the same staging as every write.
+ * all it has deleted), in steps of a bounded number of documents that go through the same staging as every write. While
+ * one step is on its way to the disk the next one is read.
  */
 export class Sweeper {
   readonly #level: Level;
@@ -37,6 +33,8 @@ export class Sweeper {
   #position: Buffer = everyExpiryEntry().gte;
   /** The first entry that became durable since the step under way began; the step has not seen it. */
   #arrived: Buffer | undefined;
+  /** The documents whose writes became durable since the step under way began; undefined: none is. */
+  #writtenMeanwhile: Set<string> | undefined;
   /** When the next entry is due; Infinity: the index is empty. */
   #nextDue = Number.POSITIVE_INFINITY;
   #cancelTimer: (() => void) | undefined;
@@ -73,8 +71,11 @@ export class Sweeper {
     this.#arm();
   }
 
-  /** Takes note of index entries that have just become durable. */
-  noteDurable(index: readonly LevelOperation[]): void {
+  /** Takes note of a group that has just become durable, with the entries of the index in it. */
+  noteDurable(group: Group, index: readonly LevelOperation[]): void {
+    if (this.#writtenMeanwhile !== undefined) {
+      for (const name of group.changes.keys()) this.#writtenMeanwhile.add(name);
+    }
     for (const { type, key } of index) {
       if (type !== "put") continue;
       const { instant } = parseExpiryKey(key);
@@ -125,73 +126,70 @@ export class Sweeper {
 
   async #sweepAll(): Promise<number> {
     let swept = 0;
-    let done = false;
-    while (!done && !this.#closed) {
-      const step = await this.#readStep();
-      done = step.last;
-      if (step.end !== undefined) swept += await this.#sweepStep(step);
+    let written: Promise<void> = Promise.resolve();
+    try {
+      let done = false;
+      while (!done && !this.#closed) {
+        this.#arrived = undefined;
+        this.#writtenMeanwhile = new Set();
+        const step = await readSweepStep(this.#level, this.#position, this.#clock.now());
+        done = step.last;
+        // One step at a time waits for the disk.
+        await written;
+        const removal = this.#judge(step);
+        swept += removal.changes.length;
+        written = this.#stage(removal);
+        // Whoever awaits it hears of a failure; until then it is nobody's unhandled rejection.
+        written.catch(() => {});
+        this.#advance(step.end);
+      }
+    } finally {
+      this.#writtenMeanwhile = undefined;
     }
+    await written;
     if (!this.#closed) await this.#findNextDue();
     return swept;
   }
 
-  /** The next entries that are due, with at most about `sweepDocumentsMax` documents. */
-  async #readStep(): Promise<Step> {
-    const entries: Buffer[] = [];
-    const mentions: ExpiryMention[] = [];
-    let end: Buffer | undefined;
-    let count = 0;
-    this.#arrived = undefined;
-    const range = { gte: this.#position, lt: expiryRange(this.#clock.now()).lt };
-    if (Buffer.compare(range.gte, range.lt) >= 0) return { entries, mentions, end, last: true };
-    const iterator = this.#level.iterator<Buffer, Buffer>({ ...range, limit: engineLimits.sweepDocumentsMax });
-    for await (const [key, value] of iterator) {
-      end = key;
-      count += 1;
-      try {
-        mentions.push(...decodeExpiryEntry(key, value));
-        entries.push(key);
-      } catch {
-        // A damaged entry stays for `verify` to find; what comes behind it is swept all the same.
-      }
-      if (mentions.length >= engineLimits.sweepDocumentsMax) return { entries, mentions, end, last: false };
-    }
-    return { entries, mentions, end, last: count < engineLimits.sweepDocumentsMax };
-  }
-
-  /** Deletes what the mentions rightly call expired, in one commit, and drops the entries. */
-  async #sweepStep({ entries, mentions, end }: Step): Promise<number> {
+  /** Finds out what a step rightly calls expired. */
+  #judge({ entries }: SweepStep): Removal {
     const now = this.#clock.now();
     const changes: StagedChange[] = [];
-    for (const { key, revision } of mentions) {
-      const { shape, id } = parseDocumentKey(key);
-      const name = documentName(shape, id);
-      const staged = this.#groups.staged(name);
-      const document: StoredDocument | undefined =
-        staged === undefined ? this.#reader.readStored(key) : staged.document;
-      if (document === undefined || document.revision !== revision || !isExpired(document, now)) continue;
-      // The mention lives in a larger value that would stay in memory with it.
-      changes.push({
-        type: "expire",
-        key: Buffer.from(key),
-        name,
-        shape,
-        id,
-        document: undefined,
-        previous: lifetimeOf(document),
-        replacedDeadline: earlierDeadline(staged?.replacedDeadline ?? 0, document.expiresAt),
-      });
+    const dropped: Buffer[] = [];
+    for (const { key: entry, documents, isWhole } of entries) {
+      const before = changes.length;
+      for (const due of documents) {
+        const { key, name, shape, id } = due;
+        const staged = this.#groups.staged(name);
+        const state = staged === undefined ? this.#stateOnDisk(due) : staged.document;
+        if (state === undefined || state.revision !== due.revision) continue;
+        const { updatedAt, expiresAt } = state;
+        if (expiresAt === 0 || expiresAt > now) continue;
+        const replacedDeadline = earlierDeadline(staged?.replacedDeadline ?? 0, expiresAt);
+        const previous = { updatedAt, expiresAt };
+        changes.push({ type: "expire", key, name, shape, id, document: undefined, previous, replacedDeadline });
+      }
+      // An entry of its own goes with its document, as with every write.
+      const goesByItself = changes.length > before && parseExpiryKey(entry).document !== undefined;
+      if (isWhole && !goesByItself) dropped.push(entry);
     }
-    if (entries.length > 0) {
-      await new Promise<void>((resolve, reject) => {
-        const dependent = { durable: () => resolve(), failed: reject };
-        // Both in one group: staging a commit may close it at once.
-        this.#groups.dropExpiryEntries(entries, dependent);
-        if (changes.length > 0) this.#groups.stage(this.#groups.nextRevision, changes, { durable() {}, failed() {} });
-      });
-    }
-    this.#advance(end);
-    return changes.length;
+    return { changes, dropped };
+  }
+
+  /** As it was read with the step, unless a write has overtaken that. */
+  #stateOnDisk({ key, name, found }: DueDocument): DueState | undefined {
+    return this.#writtenMeanwhile?.has(name) === true ? this.#reader.readStored(key) : found;
+  }
+
+  /** Puts what goes into one commit. Resolves when that is durable. */
+  async #stage({ changes, dropped }: Removal): Promise<void> {
+    if (dropped.length === 0 && changes.length === 0) return;
+    await new Promise<void>((resolve, reject) => {
+      const dependent = { durable: () => resolve(), failed: reject };
+      // Both in one group: staging a commit may close it at once.
+      this.#groups.dropExpiryEntries(dropped, dependent);
+      if (changes.length > 0) this.#groups.stage(this.#groups.nextRevision, changes, { durable() {}, failed() {} });
+    });
   }
 
   /** Moves behind the entries of a step, once they are gone, but not past one that came meanwhile. */

@@ -14,6 +14,7 @@ export class FaultyLevel extends MemoryLevel<Buffer, Buffer> {
   batches = 0;
   #gate: Promise<void> = Promise.resolve();
   #open: () => void = () => {};
+  #readGate: Promise<void> = Promise.resolve();
 
   constructor() {
     super({ keyEncoding: "buffer", valueEncoding: "buffer", storeEncoding: "buffer" });
@@ -24,6 +25,25 @@ export class FaultyLevel extends MemoryLevel<Buffer, Buffer> {
     this.#gate = new Promise((resolve) => {
       this.#open = resolve;
     });
+  }
+
+  /** The next read of several documents waits, as it stood when it was asked for; the function lets it through. */
+  holdNextGetMany(): () => void {
+    let letGo = (): void => {};
+    this.#readGate = new Promise((resolve) => {
+      letGo = resolve;
+    });
+    return letGo;
+  }
+
+  // Sweeping reads this way.
+  async _getMany(keys: readonly Buffer[], options: object): Promise<(Buffer | undefined)[]> {
+    const gate = this.#readGate;
+    this.#readGate = Promise.resolve();
+    // @ts-expect-error abstract-level keeps the hooks of its engines out of the public types
+    const values = (await super._getMany(keys, options)) as (Buffer | undefined)[];
+    await gate;
+    return values;
   }
 
   /** Lets the waiting batches through. */

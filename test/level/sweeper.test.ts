@@ -80,6 +80,43 @@ describe("the sweeper", () => {
     await store.close();
   });
 
+  it.each(["near", "far"])(
+    "spares what was written, durably, between its reading and its deleting: %s deadlines",
+    async (distance) => {
+      const ttl = distance === "near" ? 1 : 2 * hour;
+      const clock = new ManualClock();
+      const { store, level } = await openFaultyStore({ clock, sweep: false });
+      for (const id of ["renewed", "ended", "deleted", "again"])
+        await store.put({ shape: "lease", id, set: { n: 1 }, ttl });
+      clock.advance(ttl * 1000 + 100);
+      const letGo = level.holdNextGetMany();
+      const sweeping = store.sweep();
+      await settle();
+      await store.put({ shape: "lease", id: "renewed", set: { n: 2 } });
+      await store.put({ shape: "lease", id: "again", set: { n: 2 }, ttl });
+      await store.put({ shape: "lease", id: "deleted", set: { n: 2 } });
+      await store.delete({ shape: "lease", id: "deleted" });
+      letGo();
+      expect(await sweeping).toBe(1);
+      expect(await store.get("lease", "renewed")).toEqual({ n: 2 });
+      expect(await store.get("lease", "again")).toEqual({ n: 2 });
+      expect(await store.verify()).toMatchObject({ problems: [], documents: 2, expiry_entries: 1 });
+      await store.close();
+    },
+  );
+
+  it("sweeps around a document that is damaged, and leaves that to verify", async () => {
+    const clock = new ManualClock();
+    const { store, level } = await openFaultyStore({ clock, sweep: false });
+    await Promise.all(["a", "b", "c"].map((id) => store.put({ shape: "lease", id, set: {}, ttl: 1 })));
+    await level.put(Buffer.from("dlease\0b"), Buffer.from("damaged"));
+    clock.advance(5000);
+    expect(await store.sweep()).toBe(2);
+    expect(await store.sweep()).toBe(0);
+    expect((await store.verify()).problem_count).toBe(1);
+    await store.close();
+  });
+
   it("goes on behind an index entry that is damaged, and leaves that to verify", async () => {
     const clock = new ManualClock();
     const { store, level } = await openFaultyStore({ clock, sweep: false });
