@@ -22,6 +22,7 @@ import type {
 } from "../src/documents/contract.js";
 import { checkId, checkShape } from "../src/documents/names.js";
 import {
+  batchWriteIdOf,
   type CheckedWrite,
   checkBatch,
   checkDelete,
@@ -128,7 +129,7 @@ export class HttpStore<Shapes = AnyShapes> implements Client<Shapes> {
 
   async batch(operations: readonly BatchOperation<Shapes>[], options: WriteIdentity = {}): Promise<BatchResult> {
     const request = batchRequest(checkBatch(operations, this.limits), this.limits);
-    const answer = await this.#write(request, writeIdOf(options, this.limits));
+    const answer = await this.#write(request, batchWriteIdOf(options, this.limits));
     return answer.body as BatchResult;
   }
 

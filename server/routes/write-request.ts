@@ -10,6 +10,8 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
  * A whole write: the document from the address, the members of the body, the condition and the write id of the headers.
+ * It is the body itself, with the rest put in: the body was parsed for this request alone, and a copy of it is one of the
+ * dearest steps of a request.
  *
  * @throws OnceKvError when the sender may not do it, or the parts contradict each other
  */
@@ -21,14 +23,14 @@ export function writeRequest<Body extends WriteOptions>(
   const access = accessOf(request);
   access.requireWrite(path.shape);
   if (body.return !== undefined) access.requireRead(path.shape);
-  const write: Body & DocumentPath & Mutable<WriteIdentity> & { if_match?: Condition } = {
-    ...body,
+  const hadCondition = body.if_match !== undefined;
+  const write: Body & Mutable<DocumentPath & WriteIdentity> & { if_match?: Condition } = Object.assign(body, {
     shape: path.shape,
     id: path.id,
-  };
+  });
   const condition = writeCondition(request.headers);
   if (condition !== undefined) {
-    if (body.if_match !== undefined) {
+    if (hadCondition) {
       throw new InvalidRequestError("if_match", "cannot be combined with a condition in the headers");
     }
     write.if_match = condition;

@@ -1,7 +1,7 @@
 import { InvalidRequestError, TooLargeError } from "../base/errors.js";
 import type { Limits } from "../base/limits.js";
 import { checkCondition } from "./condition.js";
-import type { Condition, Fields } from "./contract.js";
+import type { Condition, Fields, WriteIdentity } from "./contract.js";
 import { checkFields } from "./json-value.js";
 import { checkId, checkShape, checkWriteId } from "./names.js";
 import type { PlainObject } from "./plain-object.js";
@@ -40,7 +40,7 @@ const putMembers = writeMembers("shape", "id", "set", "ttl", "if_match", "return
 const patchMembers = writeMembers("shape", "id", "merge", "ttl", "if_match", "return");
 const deleteMembers = writeMembers("shape", "id", "if_match", "return");
 const checkMembers = writeMembers("shape", "id", "if_match");
-const identityMembers: KnownMembers = new Set(["write_id", ...putMembers.single, ...patchMembers.single]);
+const batchOptionMembers: KnownMembers = new Set(["write_id"]);
 
 /**
  * Judges a put. A member that is undefined counts as absent, except `if_match`: an undefined one is refused, since it
@@ -129,14 +129,21 @@ export function checkBatch(operations: unknown, limits: Limits): CheckedWrite[] 
 }
 
 /**
- * The write id of a write, or of the options of a batch; undefined when there is none.
+ * The write id of a write whose members were judged, by `checkPut` or its like; undefined when there is none.
  *
- * @throws InvalidRequestError for a bad one, and for a member that neither a write nor those options have
+ * @throws InvalidRequestError for a bad one
  */
-export function writeIdOf(write: unknown, limits: Limits): string | undefined {
-  if (write === undefined) return undefined;
-  const writeId = readMembers(write, "", "the write or its options", identityMembers)["write_id"];
+export function writeIdOf({ write_id: writeId }: WriteIdentity, limits: Limits): string | undefined {
   return writeId === undefined ? undefined : checkWriteId(writeId, "write_id", limits);
+}
+
+/**
+ * The write id in the options of a batch; undefined when there is none.
+ *
+ * @throws InvalidRequestError for a bad one, and for a member that these options do not have
+ */
+export function batchWriteIdOf(options: unknown, limits: Limits): string | undefined {
+  return writeIdOf(readMembers(options, "", "the options", batchOptionMembers), limits);
 }
 
 function checkOperation(operation: unknown, path: string, limits: Limits): CheckedWrite {

@@ -22,7 +22,15 @@ import type {
   WriteResult,
 } from "../documents/contract.js";
 import { checkId, checkShape } from "../documents/names.js";
-import { type CheckedWrite, checkBatch, checkDelete, checkPatch, checkPut, writeIdOf } from "../documents/requests.js";
+import {
+  batchWriteIdOf,
+  type CheckedWrite,
+  checkBatch,
+  checkDelete,
+  checkPatch,
+  checkPut,
+  writeIdOf,
+} from "../documents/requests.js";
 import { checkKeys, checkList, checkScan, checkWait, checkWatch } from "../documents/requests-read.js";
 import { type BackupSummary, backup } from "./backup.js";
 import { ClockMark } from "./clock-mark.js";
@@ -194,7 +202,7 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
   batch(operations: readonly BatchOperation<Shapes>[], options: WriteIdentity = {}): Promise<BatchResult> {
     return new Promise((resolve, reject) => {
       const checked = checkBatch(operations, this.limits);
-      const writeId = writeIdOf(options, this.limits);
+      const writeId = batchWriteIdOf(options, this.limits);
       this.#checkOpen();
       this.#writes.submitBatch(checked, writeId, { resolve, reject });
     });

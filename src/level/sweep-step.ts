@@ -20,7 +20,7 @@ export interface DueDocument {
 }
 
 /** An entry of the expiry index. */
-export interface DueEntry {
+interface DueEntry {
   readonly key: Buffer;
   /** Those of its documents that could be read. */
   readonly documents: readonly DueDocument[];
@@ -37,8 +37,11 @@ export interface SweepStep {
   readonly last: boolean;
 }
 
-/** Documents that are read at once: they are in memory together, as large as they are. */
-const readAtOnce = 64;
+/** Documents that one reader reads at once: they are in memory together, as large as they are. */
+const readAtOnce = 32;
+
+/** Readers at work. Each takes a thread of the pool that all of Node shares; the writes of the store need one, too. */
+const readers = 2;
 
 /** An entry as it was read, before its documents are. */
 interface ReadEntry {
@@ -102,16 +105,19 @@ async function readDocuments(
   level: Level,
   entries: readonly ReadEntry[],
 ): Promise<ReadonlyMap<ExpiryMention, DueDocument>> {
-  const mentions = entries.flatMap((entry) => entry.mentions ?? []);
   const documents = new Map<ExpiryMention, DueDocument>();
-  for (let from = 0; from < mentions.length; from += readAtOnce) {
-    const some = mentions.slice(from, from + readAtOnce);
-    const values = await level.getMany(some.map(({ key }) => key));
-    for (const [index, mention] of some.entries()) {
-      const document = dueDocument(mention, values[index]);
-      if (document !== undefined) documents.set(mention, document);
+  const left = entries.flatMap((entry) => entry.mentions ?? []);
+  const readSome = async (): Promise<void> => {
+    while (left.length > 0) {
+      const some = left.splice(-readAtOnce);
+      const values = await level.getMany(some.map(({ key }) => key));
+      for (const [index, mention] of some.entries()) {
+        const document = dueDocument(mention, values[index]);
+        if (document !== undefined) documents.set(mention, document);
+      }
     }
-  }
+  };
+  await Promise.all(Array.from({ length: readers }, readSome));
   return documents;
 }
 

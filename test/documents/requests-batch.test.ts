@@ -1,6 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { defaultLimits } from "../../src/base/limits.js";
-import { type CheckedWrite, checkBatch, writeIdOf } from "../../src/documents/requests.js";
+import type { PutOperation, WriteIdentity } from "../../src/documents/contract.js";
+import {
+  batchWriteIdOf,
+  type CheckedWrite,
+  checkBatch,
+  checkDelete,
+  checkPatch,
+  checkPut,
+  writeIdOf,
+} from "../../src/documents/requests.js";
 import { expectInvalid, expectTooLarge } from "./refusal.js";
 
 const limits = defaultLimits;
@@ -141,31 +150,34 @@ describe("a batch", () => {
 
 describe("a write id", () => {
   test("is read from a write and from the options of a batch", () => {
-    expect(writeIdOf({ ...key, set: {}, write_id: "w1" }, limits)).toBe("w1");
-    expect(writeIdOf({ ...key, merge: {}, write_id: "w2" }, limits)).toBe("w2");
-    expect(writeIdOf({ ...key, if_match: { exists: true }, write_id: "w3" }, limits)).toBe("w3");
-    expect(writeIdOf({ write_id: "w4" }, limits)).toBe("w4");
+    const write = { ...key, set: {}, write_id: "w1" };
+    expect(writeIdOf(write, limits)).toBe("w1");
+    expect(batchWriteIdOf({ write_id: "w4" }, limits)).toBe("w4");
   });
 
   test("is undefined when there is none", () => {
-    expect(writeIdOf(undefined, limits)).toBeUndefined();
-    expect(writeIdOf({}, limits)).toBeUndefined();
-    expect(writeIdOf({ write_id: undefined }, limits)).toBeUndefined();
-    expect(writeIdOf({ ...key, set: {} }, limits)).toBeUndefined();
+    const write: PutOperation & WriteIdentity = { ...key, set: {} };
+    expect(writeIdOf(write, limits)).toBeUndefined();
+    expect(batchWriteIdOf({}, limits)).toBeUndefined();
+    expect(batchWriteIdOf({ write_id: undefined }, limits)).toBeUndefined();
   });
 
   test.each([null, "", 1, true, {}, "x".repeat(256), "\ud83d"])("is refused when it is %o", (write_id) => {
-    expectInvalid(() => writeIdOf({ write_id }, limits), "write_id");
+    expectInvalid(() => writeIdOf({ write_id } as WriteIdentity, limits), "write_id");
+    expectInvalid(() => batchWriteIdOf({ write_id }, limits), "write_id");
   });
 
   test("under a mistyped name is refused, since the write would not be repeatable", () => {
-    expectInvalid(() => writeIdOf({ writeId: "w" }, limits), "writeId", /not a member/);
-    expectInvalid(() => writeIdOf({ idempotency_key: "w" }, limits), "idempotency_key", /not a member/);
+    expectInvalid(() => batchWriteIdOf({ writeId: "w" }, limits), "writeId", /not a member/);
+    expectInvalid(() => batchWriteIdOf({ idempotency_key: "w" }, limits), "idempotency_key", /not a member/);
+    for (const check of [checkPut, checkPatch, checkDelete]) {
+      expectInvalid(() => check({ ...key, writeId: "w" }, "", limits), "writeId", /not a member/);
+    }
   });
 
   test("does not live on a prototype or in something that is no object", () => {
     for (const options of [null, "w", 1, ["w"], Object.create({ write_id: "w" })]) {
-      expectInvalid(() => writeIdOf(options, limits), "", /plain object/);
+      expectInvalid(() => batchWriteIdOf(options, limits), "", /plain object/);
     }
   });
 });
