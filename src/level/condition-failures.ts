@@ -1,6 +1,6 @@
 import { OnceKvError } from "../base/errors.js";
 import type { Limits } from "../base/limits.js";
-import { conditionHolds } from "../documents/condition.js";
+import { type ConditionTarget, conditionHolds } from "../documents/condition.js";
 import type { Document, Fields } from "../documents/contract.js";
 import { type ConditionFailure, PreconditionFailedError } from "../documents/precondition-failed.js";
 import { fieldsBytes, fieldsOf, type StoredDocument, toDocument } from "./document-codec.js";
@@ -18,7 +18,10 @@ export function judgeConditions(
   for (let index = 0; index < operations.length; index++) {
     const { write, path, live } = operations[index] as Operation;
     const { condition, shape, id } = write;
-    if (condition !== undefined && !conditionHolds(condition, live === undefined ? undefined : lazily(live))) {
+    if (
+      condition !== undefined &&
+      !conditionHolds(condition, live === undefined ? undefined : new StoredTarget(live))
+    ) {
       currentBytes += live === undefined ? 0 : fieldsBytes(live);
       const omitted = currentBytes > limits.currentBytesMax;
       const current: Document | null = live === undefined || omitted ? null : toDocument(shape, id, live, now);
@@ -36,12 +39,19 @@ export function judgeConditions(
   return failures === undefined ? missing : new PreconditionFailedError(failures);
 }
 
-/** A document whose fields are decoded only when a condition asks for them. */
-function lazily(document: StoredDocument): { readonly revision: number; readonly fields: Fields } {
-  return {
-    revision: document.revision,
-    get fields() {
-      return fieldsOf(document);
-    },
-  };
+/** A stored document as a condition looks at it: its fields are decoded only when they are asked for. */
+class StoredTarget implements ConditionTarget {
+  readonly #document: StoredDocument;
+
+  constructor(document: StoredDocument) {
+    this.#document = document;
+  }
+
+  get revision(): number {
+    return this.#document.revision;
+  }
+
+  get fields(): Fields {
+    return fieldsOf(this.#document);
+  }
 }
