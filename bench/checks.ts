@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { DocumentStore, Fields, PutOperation } from "../src/documents/contract.js";
+import type { Document, DocumentStore, Fields, PutOperation } from "../src/documents/contract.js";
 
 /** A benchmark met an answer or a state that is wrong. Its numbers mean nothing, and the run fails. */
 export class WrongResultError extends Error {
@@ -34,14 +34,12 @@ export async function checkRefused(store: DocumentStore, write: PutOperation, wi
 
 /** What a losing write ended with must be the refusal that shows the winner. */
 export function checkRefusal(outcome: unknown, winner: Written): void {
-  const refusal = outcome as { readonly code?: unknown; readonly failures?: readonly { readonly current?: unknown }[] };
-  // By its code, since the error's class is the measured package's own, compiled apart from this file.
-  if (!(outcome instanceof Error) || refusal.code !== "precondition_failed") {
+  if (!isPreconditionFailed(outcome)) {
     throw new WrongResultError(`${winner.id}: a write had to be refused, but ended with ${describe(outcome)}`, {
       cause: outcome,
     });
   }
-  const current = refusal.failures?.[0]?.current as { readonly revision?: unknown } | null | undefined;
+  const current = outcome.failures[0]?.current;
   if (current?.revision !== winner.revision) {
     const shown = JSON.stringify(current);
     throw new WrongResultError(`${winner.id}: the refusal must show revision ${winner.revision}, but shows ${shown}`);
@@ -50,4 +48,14 @@ export function checkRefusal(outcome: unknown, winner: Written): void {
 
 function describe(outcome: unknown): string {
   return outcome instanceof Error ? outcome.message : JSON.stringify(outcome);
+}
+
+/** A refusal, as far as callers look at it. */
+export interface Refusal {
+  readonly failures: readonly { readonly current: Document | null }[];
+}
+
+/** By its code, since the error's class is the measured package's own, compiled apart from this file. */
+export function isPreconditionFailed(error: unknown): error is Error & Refusal {
+  return error instanceof Error && "code" in error && error.code === "precondition_failed" && "failures" in error;
 }

@@ -4,11 +4,13 @@ import { fileURLToPath } from "node:url";
 
 type Engine = Pick<typeof import("../src/index.js"), "openStore">;
 type ClientCode = Pick<typeof import("../client/index.js"), "createClient">;
+type ToolCallCode = Pick<typeof import("../src/tool-calls/index.js"), "toolCalls">;
 
 /** The code that is measured. */
 export interface PackageCode {
   readonly openStore: Engine["openStore"];
   readonly createClient: ClientCode["createClient"];
+  readonly toolCalls: ToolCallCode["toolCalls"];
   /** What Node is started with to run the package's command line: its own arguments and the file. */
   readonly commandLine: readonly string[];
 }
@@ -35,12 +37,19 @@ export async function loadPackage(form: CodeForm): Promise<PackageCode> {
   if (form === "sources") {
     const { openStore } = await import("../src/index.js");
     const { createClient } = await import("../client/index.js");
-    return { openStore, createClient, commandLine: await commandLineOf(form) };
+    const { toolCalls } = await import("../src/tool-calls/index.js");
+    return { openStore, createClient, toolCalls, commandLine: await commandLineOf(form) };
   }
   const commandLine = await commandLineOf(form);
   const engine = (await import(new URL("dist/src/index.js", root).href)) as Engine;
   const client = (await import(new URL("dist/client/index.js", root).href)) as ClientCode;
-  return { openStore: engine.openStore, createClient: client.createClient, commandLine };
+  const calls = (await import(new URL("dist/src/tool-calls/index.js", root).href)) as ToolCallCode;
+  return {
+    openStore: engine.openStore,
+    createClient: client.createClient,
+    toolCalls: calls.toolCalls,
+    commandLine,
+  };
 }
 
 /** What Node is started with to run the command line. @throws NotBuiltError */

@@ -9,6 +9,12 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
+/**
+ * The thread pool of every process that holds a store here. The installed executable sets as many for itself; the sources
+ * run without it, and a server that ours is compared with must have no more and no less.
+ */
+export const storeEnvironment: { readonly [name: string]: string } = { UV_THREADPOOL_SIZE: "16" };
+
 /** Starts a server on a free port of the loopback address and waits until it listens. */
 export async function startServer(options: {
   readonly commandLine: readonly string[];
@@ -17,7 +23,10 @@ export async function startServer(options: {
 }): Promise<ServerProcess> {
   const { commandLine, dataDir, durability } = options;
   const serve = ["serve", "--port", "0", "--data", dataDir, "--durability", durability, "--json"];
-  const child = spawn(process.execPath, [...commandLine, ...serve], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [...commandLine, ...serve], {
+    env: { ...process.env, ...storeEnvironment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let said = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     said += text;

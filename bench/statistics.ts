@@ -67,6 +67,11 @@ export function overheadOver(plain: readonly Round[], rounds: readonly Round[]):
   };
 }
 
+/** How many times the median of another case of the same rounds this one's median is. */
+export function ratioOver(other: readonly Round[], rounds: readonly Round[]): number {
+  return medianMs(rounds) / medianMs(other);
+}
+
 function medianMs(rounds: readonly Round[]): number {
   return percentile(sortedLatencies(rounds), 0.5);
 }

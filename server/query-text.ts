@@ -14,6 +14,7 @@ export function readQuery(
   kinds: ReadonlyMap<string, QueryKind>,
 ): Record<string, string | number | boolean> {
   const members: Record<string, string | number | boolean> = {};
+  if (text === "") return members;
   for (const piece of text.split("&")) {
     if (piece === "") continue;
     const equals = piece.indexOf("=");

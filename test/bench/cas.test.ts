@@ -1,6 +1,15 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { casComparisons } from "../../bench/cas.js";
+import { benchCas } from "../../bench/cas/cas.js";
+import { measureHotKey } from "../../bench/cas/hot-key.js";
+import { readCases } from "../../bench/cas/read-cases.js";
+import { writeComparisons } from "../../bench/cas/write-cases.js";
 import { type MeasuredCase, measureInterleaved } from "../../bench/measure.js";
+import { loadPackage } from "../../bench/package-code.js";
+import type { BenchTable } from "../../bench/table.js";
+import { type BenchWorld, roundsOf } from "../../bench/world.js";
 import type { DocumentStore } from "../../src/documents/contract.js";
 import { openMemoryStore } from "../../src/index.js";
 import {
@@ -20,7 +29,9 @@ const all = [
   "put-replacing",
   "put-if-revision",
   "put-if-fields",
+  "patch",
   "create-if-absent-refused",
+  "batch-of-10",
 ] as const;
 const winning = ["create-if-absent", "put-if-revision", "put-if-fields"] as const;
 const writing = ["put-new", "put-replacing", ...winning] as const;
@@ -32,7 +43,7 @@ const faults: readonly (readonly [PutFault, RegExp, readonly string[]])[] = [
   [storesOtherFields, /must hold/, writing],
   [refusesAll, /the condition does not hold/, winning],
   [hidesTheWinner, /must show revision/, [...winning, "create-if-absent-refused"]],
-  [breaksDown, /the connection is gone/, all],
+  [breaksDown, /the connection is gone/, all.filter((name) => name !== "patch" && name !== "batch-of-10")],
 ];
 
 let store: DocumentStore;
@@ -45,7 +56,7 @@ afterEach(() => store.close());
 
 /** The cases over a store, by name. */
 async function casesOver(measured: DocumentStore, callers: number): Promise<Map<string, MeasuredCase>> {
-  const comparisons = await casComparisons(measured, { shape: `claims-${callers}`, callers });
+  const comparisons = await writeComparisons(measured, { shape: `claims-${callers}`, callers });
   return new Map(comparisons.flat().map((one) => [one.name, one]));
 }
 
@@ -69,6 +80,124 @@ describe("the cases of a conditional write", () => {
       await expect(measure(cases.get(name), 2)).rejects.toThrow(words);
     });
   }
+});
+
+/** A store whose patches and batches answer, and whose reads give, what `change` makes of it. */
+function withAnswers(store: DocumentStore, method: "patch" | "batch" | "get", change: (answer: never) => unknown) {
+  return new Proxy(store, {
+    get(target, name): unknown {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      if (name !== method) return value.bind(target);
+      return async (...args: unknown[]) => change((await value.apply(target, args)) as never);
+    },
+  });
+}
+
+describe("the other cases", () => {
+  it.each([
+    ["patch", "patch", (answer: object) => ({ ...answer, created: true }), /not created/],
+    ["batch-of-10", "batch", (answer: object) => ({ ...answer, results: [] }), /the answer is/],
+    [
+      "batch-of-10",
+      "batch",
+      (answer: { revision: number }) => ({ ...answer, revision: answer.revision + 1 }),
+      /answer is/,
+    ],
+  ] as const)("%s fails on a wrong answer", async (name, method, change, words) => {
+    const right = await casesOver(store, 2);
+    await expect(measure(right.get(name), 2)).resolves.toBeDefined();
+    const faulty = withAnswers(store, method, change);
+    const wrong = (
+      await writeComparisons(method === "batch" ? lateFault(store, faulty) : faulty, { shape: "w", callers: 2 })
+    )
+      .flat()
+      .find((one) => one.name === name);
+    await expect(measure(wrong, 2)).rejects.toThrow(words);
+  });
+
+  it("a read fails on another document, and on one that should not be there", async () => {
+    const [hit, miss] = await readCases(
+      withAnswers(store, "get", () => ({ status: "other" })),
+      "read",
+    );
+    await expect(measure(hit, 1)).rejects.toThrow(/a read gave/);
+    await expect(measure(miss, 1)).rejects.toThrow(/a read gave/);
+    for (const one of await readCases(store, "other")) await expect(measure(one, 2)).resolves.toBeDefined();
+  });
+
+  it("the hot key counts every win, and fails when one is lost", async () => {
+    const hot = { shape: "hot", id: "a", callers: 5, winsPerCaller: 4 };
+    const { wins, untilWonMs } = await measureHotKey(store, hot);
+    expect(wins).toBeGreaterThanOrEqual(20);
+    expect(untilWonMs).toHaveLength(wins);
+    expect(await store.get("hot", "a")).toEqual({ count: wins });
+    await expect(measureHotKey(withFault(store, ignoresConditions), { ...hot, id: "b" })).rejects.toThrow(
+      /changes won/,
+    );
+  });
+});
+
+/** Right for its first batch, which makes the documents; as `faulty` afterwards. */
+function lateFault(right: DocumentStore, faulty: DocumentStore): DocumentStore {
+  let batches = 0;
+  return new Proxy(right, {
+    get(target, name): unknown {
+      const from = name === "batch" && batches++ > 0 ? faulty : target;
+      const value: unknown = Reflect.get(from, name, from);
+      return typeof value === "function" ? value.bind(from) : value;
+    },
+  });
+}
+
+describe("the group", () => {
+  it("gives a table for each number of callers and one for the hot key, and leaves nothing behind", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "oncekv-test-"));
+    try {
+      const world: BenchWorld = {
+        code: await loadPackage("sources"),
+        codeForm: "sources",
+        folder,
+        size: "tiny",
+        rounds: roundsOf.tiny,
+        large: false,
+        durabilities: ["durable", "buffered"],
+        signal: new AbortController().signal,
+        say: () => {},
+      };
+      const tables: BenchTable[] = [];
+      for await (const table of benchCas(world)) tables.push(table);
+      expect(tables.map(({ setting }) => `${setting["durability"]} ${setting["callers"] ?? setting["table"]}`)).toEqual(
+        ["durable 1", "durable 4", "durable hot-key", "buffered 1", "buffered 4", "buffered hot-key"],
+      );
+      const [alone, together, hot] = tables;
+      const reads = ["get-hit", "get-miss"];
+      expect(alone?.rows.map((row) => row.case)).toEqual(["raw-level-put", ...all, "raw-level-get", ...reads]);
+      expect(together?.rows.map((row) => row.case)).toEqual([...all, ...reads]);
+      expect(hot?.rows.map((row) => row.case)).toEqual(["1 caller", "4 callers"]);
+      for (const { rows, title, setting } of tables) {
+        expect(title).toContain(`${setting["durability"]} (a write is answered when`);
+        for (const row of rows) {
+          for (const [key, value] of Object.entries(row.values)) {
+            expect(value === null || Number.isFinite(value), `${row.case} ${key}`).toBe(true);
+            if (key.endsWith("_per_second") || key.startsWith("p"))
+              expect(value, `${row.case} ${key}`).toBeGreaterThan(0);
+          }
+        }
+      }
+      expect(tables.flatMap(({ targets }) => targets.map(({ name }) => name.split(",")[0]))).toEqual([
+        "conditional create over plain put",
+        "get",
+        "durable put of raw classic-level put with sync",
+        "hot key",
+        "conditional create over plain put",
+        "get",
+      ]);
+      expect(await readdir(folder)).toEqual([]);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
 });
 
 describe("measuring", () => {

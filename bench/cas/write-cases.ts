@@ -1,14 +1,15 @@
-import type { Condition, DocumentStore } from "../src/documents/contract.js";
-import { checkRefusal, checkRefused, checkStored, type Written, WrongResultError } from "./checks.js";
-import { claimFields, ExistingDocuments, LatestWrites, readAgain, ScatteredIds } from "./claim-documents.js";
-import type { Comparison, MeasuredCase } from "./measure.js";
+import type { Condition, DocumentStore } from "../../src/documents/contract.js";
+import { checkRefusal, checkRefused, checkStored, type Written, WrongResultError } from "../checks.js";
+import { claimFields, ExistingDocuments, LatestWrites, readAgain, ScatteredIds } from "../claim-documents.js";
+import type { Comparison, MeasuredCase } from "../measure.js";
 
 /**
  * What a condition adds to a write: each plain put beside the conditional puts that do the same work.
  *
- * - `put-new` against `create-if-absent`: both create a document.
- * - `put-replacing` against `put-if-revision`, `put-if-fields`: all replace a document. `create-if-absent-refused` meets
- *   the same documents and loses, so it writes nothing and is told the winner.
+ * - `put-new` and `create-if-absent` create a document.
+ * - `put-replacing`, `put-if-revision`, `put-if-fields` and `patch` change one. `create-if-absent-refused` meets the same
+ *   documents and loses, so it writes nothing and is told the winner.
+ * - `batch-of-10` creates ten documents in one commit.
  */
 
 /** Where the cases work. */
@@ -22,8 +23,11 @@ interface CasWorld {
 /** Losing writes that are tried after each round of a case that wins. */
 const triedAfterRound = 4;
 
+/** Operations of the case `batch-of-10`. */
+const batchSize = 10;
+
 /** Makes the cases over a store. `shape` must hold nothing yet. */
-export async function casComparisons(
+export async function writeComparisons(
   store: DocumentStore,
   options: { readonly shape: string; readonly callers: number },
 ): Promise<readonly Comparison[]> {
@@ -32,7 +36,7 @@ export async function casComparisons(
   const documents = await ExistingDocuments.create(store, { shape, ids, count: Math.max(256, callers + readAgain) });
   const world: CasWorld = { store, shape, ids, documents };
   return [
-    [creating(world, "put-new", undefined), creating(world, "create-if-absent", { exists: false })],
+    [creating(world, "put-new", undefined), creating(world, "create-if-absent", { exists: false }, "put-new")],
     [
       replacing(world, "put-replacing", undefined),
       replacing(world, "put-if-revision", {
@@ -43,17 +47,25 @@ export async function casComparisons(
         holds: ({ fields: { attempt = 0 } }) => ({ fields: { status: "pending", attempt } }),
         fails: ({ fields: { attempt = 0 } }) => ({ fields: { status: "completed", attempt } }),
       }),
+      patching(world),
       losing(world),
     ],
+    [batching(world)],
   ];
 }
 
 /** Puts documents that are not there yet. */
-function creating(world: CasWorld, name: string, condition: Condition | undefined): MeasuredCase {
+function creating(
+  world: CasWorld,
+  name: string,
+  condition: Condition | undefined,
+  comparedWith?: string,
+): MeasuredCase {
   const { store, shape, ids } = world;
   const writes = new LatestWrites();
   return {
     name,
+    ...(comparedWith === undefined ? {} : { comparedWith }),
     async once() {
       const id = ids.next();
       const fields = claimFields(1);
@@ -88,6 +100,7 @@ function replacing(world: CasWorld, name: string, conditions: Conditions | undef
   let attempt = 0;
   return {
     name,
+    ...(conditions === undefined ? {} : { comparedWith: "put-replacing" }),
     async once() {
       const document = documents.take();
       const { id } = document;
@@ -115,11 +128,60 @@ function replacing(world: CasWorld, name: string, conditions: Conditions | undef
   };
 }
 
+/** Merges two members into documents that are there. */
+function patching(world: CasWorld): MeasuredCase {
+  const { store, shape, documents } = world;
+  let attempt = 1_000_000;
+  return {
+    name: "patch",
+    comparedWith: "put-replacing",
+    async once() {
+      const { id, fields, revision: before } = documents.take();
+      const merge = { status: "pending", attempt: ++attempt };
+      const begun = performance.now();
+      const { created, revision } = await store.patch({ shape, id, merge });
+      const tookMs = performance.now() - begun;
+      if (created || revision <= before) throw new WrongResultError(`patch: ${id} had to be changed, not created`);
+      documents.giveBack({ id, fields: { ...fields, ...merge }, revision });
+      return tookMs;
+    },
+    check: () => checkStored(store, shape, documents.latest()),
+  };
+}
+
+/** Creates several documents in one commit. */
+function batching(world: CasWorld): MeasuredCase {
+  const { store, shape, ids } = world;
+  const writes = new LatestWrites();
+  return {
+    name: `batch-of-${batchSize}`,
+    async once() {
+      const created = Array.from({ length: batchSize }, (_, attempt) => ({
+        id: ids.next(),
+        fields: claimFields(attempt),
+      }));
+      const operations = created.map(({ id, fields: set }) => {
+        return { op: "put" as const, shape, id, set, if_match: { exists: false } };
+      });
+      const begun = performance.now();
+      const { revision, results } = await store.batch(operations);
+      const tookMs = performance.now() - begun;
+      if (results.length !== batchSize || results.some((result) => !result.created || result.revision !== revision)) {
+        throw new WrongResultError(`batch-of-${batchSize}: the answer is ${JSON.stringify(results)}`);
+      }
+      for (const { id, fields } of created) writes.add({ id, fields, revision });
+      return tookMs;
+    },
+    check: () => checkStored(store, shape, writes.list()),
+  };
+}
+
 /** Tries to create documents that are there. */
 function losing(world: CasWorld): MeasuredCase {
   const { store, shape, documents } = world;
   return {
     name: "create-if-absent-refused",
+    comparedWith: "put-replacing",
     async once() {
       const document = documents.take();
       const write = { shape, id: document.id, set: claimFields(-1), if_match: { exists: false } };
