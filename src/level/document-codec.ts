@@ -43,9 +43,16 @@ export interface Draft {
   readonly value: Buffer;
 }
 
+/**
+ * Drafts share the encoder's memory with their neighbours while that is a small piece of memory. A large document makes it
+ * grow, and the pieces after it are as large: there a small document, kept for long, would keep megabytes.
+ */
+const sharedBytesMax = 16 * 1024;
+
 /** The fields in their stored form, behind room for the head: nothing is copied when the head is known. */
 export function draftOf(fields: Fields): Draft {
-  return { value: packr.pack(fields, RESERVE_START_SPACE + headerBytes) };
+  const value = packr.pack(fields, RESERVE_START_SPACE + headerBytes);
+  return { value: value.buffer.byteLength > sharedBytesMax ? Buffer.from(value) : value };
 }
 
 /** A draft with the fields of a stored document, for a write that keeps them. */

@@ -81,6 +81,8 @@ async function readEntries(
         const mentions = mentionsIn(key, value);
         entries.push({ key, mentions });
         mentioned += mentions?.length ?? 1;
+        // What is behind it is read again with the next step: entries may mention many more documents than those before.
+        if (mentioned >= left) break;
       }
       left -= mentioned;
       // An entry mentions one document, or many. The next ones are probably as these were.

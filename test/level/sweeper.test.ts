@@ -117,6 +117,31 @@ describe("the sweeper", () => {
     await store.close();
   });
 
+  it("keeps a step small when entries that mention one document come before those that mention many", async () => {
+    const clock = new ManualClock();
+    const { store } = await openFaultyStore({ clock, sweep: false });
+    await store.put({ shape: "lease", id: "own", set: {}, ttl: 2 * hour });
+    clock.advance(2 * hour * 1000 - 30_000);
+    // Twenty shared entries of a hundred documents each, due after that one.
+    for (let second = 0; second < 20; second++) {
+      const operations = Array.from({ length: 100 }, (_, n) => {
+        return { op: "put" as const, shape: "lease", id: `${second}-${n}`, set: {}, ttl: 31 + second };
+      });
+      await store.batch(operations);
+    }
+    const watch = store.watch();
+    clock.advance(60_000);
+    expect(await store.sweep()).toBe(2001);
+    let told = 0;
+    while (told < 2001) {
+      const { changes } = await nextCommit(watch);
+      expect(changes.length).toBeLessThanOrEqual(511);
+      told += changes.length;
+    }
+    expect(await store.verify()).toMatchObject({ problems: [], documents: 0, expiry_entries: 0 });
+    await store.close();
+  });
+
   it("goes on behind an index entry that is damaged, and leaves that to verify", async () => {
     const clock = new ManualClock();
     const { store, level } = await openFaultyStore({ clock, sweep: false });
