@@ -143,10 +143,14 @@ export class Sweeper {
         written.catch(() => {});
         this.#advance(step.end);
       }
+      await written;
+    } catch (error) {
+      // What did not go is still there: no later sweep may take it for done.
+      this.#position = everyExpiryEntry().gte;
+      throw error;
     } finally {
       this.#writtenMeanwhile = undefined;
     }
-    await written;
     if (!this.#closed) await this.#findNextDue();
     return swept;
   }
