@@ -1,12 +1,12 @@
 import type { DocumentStore } from "../../src/documents/contract.js";
-import { type Comparison, measureInterleaved } from "../measure.js";
+import { type Measured, measureComparisons, roundsIn } from "../comparisons.js";
+import type { Comparison } from "../measure.js";
 import { openEmbedded, withFolder } from "../opened-stores.js";
-import { type Round, ratioOver } from "../statistics.js";
+import { ratioOver } from "../statistics.js";
 import {
   type BenchRow,
   type BenchTable,
   comparedColumns,
-  comparedRow,
   durabilityMeans,
   type TargetResult,
   target,
@@ -18,9 +18,6 @@ import { readCases } from "./read-cases.js";
 import { writeComparisons } from "./write-cases.js";
 
 const callersOf = { full: [1, 64, 512], quick: [1, 64, 512], tiny: [1, 4] } as const;
-
-/** The rounds of each case, by its name. */
-type Measured = ReadonlyMap<string, readonly Round[]>;
 
 /**
  * What compare-and-swap costs over a plain write, what a write and a read cost over the database alone, and what becomes
@@ -40,7 +37,7 @@ async function casTable(world: BenchWorld, durability: Durability, callers: numb
       const raw = await RawLevel.open(rawFolder);
       try {
         const comparisons = await comparisonsOf(opened.store, raw, durability, callers);
-        const { measured, rows } = await measureAll(comparisons, world, callers);
+        const { measured, rows } = await measureComparisons(comparisons, world, callers);
         return {
           group: "cas",
           title: `embedded in this process; ${callersText(callers)}; ${durabilityMeans[durability]}`,
@@ -71,35 +68,9 @@ async function comparisonsOf(
   return [[rawPut(raw, durability), ...creating], ...others, [await rawGet(raw), ...reads]];
 }
 
-/** Measures comparison after comparison; the cases of each take turns. */
-async function measureAll(
-  comparisons: readonly Comparison[],
-  { rounds, signal }: Pick<BenchWorld, "rounds" | "signal">,
-  callers: number,
-): Promise<{ readonly measured: Measured; readonly rows: readonly BenchRow[] }> {
-  const measured = new Map<string, readonly Round[]>();
-  const rows: BenchRow[] = [];
-  for (const comparison of comparisons) {
-    const results = await measureInterleaved(comparison, { ...rounds, callers, signal });
-    for (const [index, { name }] of comparison.entries()) measured.set(name, results[index] ?? []);
-    for (const { name, comparedWith } of comparison) {
-      const baseline =
-        comparedWith === undefined ? undefined : { name: comparedWith, rounds: of(measured, comparedWith) };
-      rows.push(comparedRow(name, of(measured, name), baseline));
-    }
-  }
-  return { measured, rows };
-}
-
-function of(measured: Measured, name: string): readonly Round[] {
-  const rounds = measured.get(name);
-  if (rounds === undefined) throw new Error(`there is no case ${name} among those that were measured`);
-  return rounds;
-}
-
 function targetsOf(measured: Measured, rows: readonly BenchRow[], durability: Durability): TargetResult[] {
   const overhead = rows.find((row) => row.case === "create-if-absent")?.values["overhead_us"] ?? Number.NaN;
-  const ratio = (name: string, over: string): number => ratioOver(of(measured, over), of(measured, name));
+  const ratio = (name: string, over: string): number => ratioOver(roundsIn(measured, over), roundsIn(measured, name));
   const conditional = `conditional create over plain put, embedded, one caller, median, ${durability}`;
   const get = `get, hit, of raw getSync plus decode, median, ${durability} store`;
   const targets = [
