@@ -7,13 +7,12 @@ import { Effects } from "../../bench/calls/effects.js";
 import { CallNumbers, freshCalls, replayedCalls } from "../../bench/calls/protocol-cases.js";
 import { summarizeWakings, wakeOnce } from "../../bench/calls/waking.js";
 import { type MeasuredCase, measureInterleaved } from "../../bench/measure.js";
-import { loadPackage } from "../../bench/package-code.js";
 import type { BenchTable } from "../../bench/table.js";
-import { roundsOf } from "../../bench/world.js";
 import { openMemoryStore } from "../../src/index.js";
 import type { EmbeddedStore } from "../../src/level/embedded-store.js";
 import { type ToolCalls, toolCalls } from "../../src/tool-calls/index.js";
 import { ignoresConditions, type PutFault, storesNothing, withFault } from "./faulty-store.js";
+import { tablesOf, tinyWorld } from "./tiny-world.js";
 
 describe("the group calls", () => {
   let folder: string;
@@ -25,20 +24,7 @@ describe("the group calls", () => {
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
   async function tables(signal: AbortSignal): Promise<BenchTable[]> {
-    const world = {
-      code: await loadPackage("sources"),
-      codeForm: "sources",
-      folder,
-      size: "tiny",
-      rounds: roundsOf.tiny,
-      large: false,
-      durabilities: ["durable"],
-      signal,
-      say: () => {},
-    } as const;
-    const list: BenchTable[] = [];
-    for await (const table of benchCalls(world)) list.push(table);
-    return list;
+    return tablesOf(benchCalls(await tinyWorld(folder, { durabilities: ["durable"], signal })));
   }
 
   it("measures calls and wakings in this process and over HTTP, and leaves nothing behind", async () => {

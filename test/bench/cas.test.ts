@@ -7,9 +7,6 @@ import { measureHotKey } from "../../bench/cas/hot-key.js";
 import { readCases } from "../../bench/cas/read-cases.js";
 import { writeComparisons } from "../../bench/cas/write-cases.js";
 import { type MeasuredCase, measureInterleaved } from "../../bench/measure.js";
-import { loadPackage } from "../../bench/package-code.js";
-import type { BenchTable } from "../../bench/table.js";
-import { type BenchWorld, roundsOf } from "../../bench/world.js";
 import type { DocumentStore } from "../../src/documents/contract.js";
 import { openMemoryStore } from "../../src/index.js";
 import {
@@ -22,6 +19,7 @@ import {
   storesOtherFields,
   withFault,
 } from "./faulty-store.js";
+import { tablesOf, tinyWorld } from "./tiny-world.js";
 
 const all = [
   "put-new",
@@ -154,19 +152,7 @@ describe("the group", () => {
   it("gives a table for each number of callers and one for the hot key, and leaves nothing behind", async () => {
     const folder = await mkdtemp(join(tmpdir(), "oncekv-test-"));
     try {
-      const world: BenchWorld = {
-        code: await loadPackage("sources"),
-        codeForm: "sources",
-        folder,
-        size: "tiny",
-        rounds: roundsOf.tiny,
-        large: false,
-        durabilities: ["durable", "buffered"],
-        signal: new AbortController().signal,
-        say: () => {},
-      };
-      const tables: BenchTable[] = [];
-      for await (const table of benchCas(world)) tables.push(table);
+      const tables = await tablesOf(benchCas(await tinyWorld(folder)));
       expect(tables.map(({ setting }) => `${setting["durability"]} ${setting["callers"] ?? setting["table"]}`)).toEqual(
         ["durable 1", "durable 4", "durable hot-key", "buffered 1", "buffered 4", "buffered hot-key"],
       );

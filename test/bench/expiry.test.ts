@@ -10,13 +10,12 @@ import { benchExpiry } from "../../bench/expiry/expiry.js";
 import { lagOf } from "../../bench/expiry/lag.js";
 import { SkippingClock } from "../../bench/expiry/skipping-clock.js";
 import { checkSwept, sweepLoaded } from "../../bench/expiry/sweeping.js";
-import { loadPackage } from "../../bench/package-code.js";
 import type { BenchTable } from "../../bench/table.js";
-import { roundsOf } from "../../bench/world.js";
 import type { Change, Commit, DocumentStore } from "../../src/documents/contract.js";
 import { openMemoryStore } from "../../src/index.js";
 import { ManualClock } from "../../src/testing/index.js";
 import { ignoresConditions, refusesAll, storesNothing, storesOtherFields, withFault } from "./faulty-store.js";
+import { tablesOf, tinyWorld } from "./tiny-world.js";
 
 describe("the group expiry", () => {
   let folder: string;
@@ -28,20 +27,7 @@ describe("the group expiry", () => {
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
   async function tables(signal: AbortSignal): Promise<BenchTable[]> {
-    const world = {
-      code: await loadPackage("sources"),
-      codeForm: "sources",
-      folder,
-      size: "tiny",
-      rounds: roundsOf.tiny,
-      large: false,
-      durabilities: ["durable"],
-      signal,
-      say: () => {},
-    } as const;
-    const list: BenchTable[] = [];
-    for await (const table of benchExpiry(world)) list.push(table);
-    return list;
+    return tablesOf(benchExpiry(await tinyWorld(folder, { durabilities: ["durable"], signal })));
   }
 
   it("measures sweeps and lags of both kinds of deadlines, and leaves nothing behind", async () => {

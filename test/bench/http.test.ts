@@ -18,9 +18,7 @@ import type { LoadProcessMethods } from "../../bench/http/load-process.js";
 import { loadTables } from "../../bench/http/load-tables.js";
 import { ServerLoad } from "../../bench/http/server-load.js";
 import { throughputOver } from "../../bench/http/throughput.js";
-import { loadPackage } from "../../bench/package-code.js";
 import type { BenchTable } from "../../bench/table.js";
-import { type BenchWorld, roundsOf } from "../../bench/world.js";
 import { createClient } from "../../client/index.js";
 import type { DocumentStore } from "../../src/documents/contract.js";
 import { openMemoryStore } from "../../src/index.js";
@@ -34,6 +32,7 @@ import {
   storesOtherFields,
   withFault,
 } from "./faulty-store.js";
+import { tinyWorld } from "./tiny-world.js";
 
 let folder: string;
 
@@ -43,25 +42,10 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-async function tinyWorld(changes: Partial<BenchWorld> = {}): Promise<BenchWorld> {
-  return {
-    code: await loadPackage("sources"),
-    codeForm: "sources",
-    folder,
-    size: "tiny",
-    rounds: roundsOf.tiny,
-    large: false,
-    durabilities: ["durable"],
-    signal: new AbortController().signal,
-    say: () => {},
-    ...changes,
-  };
-}
-
 describe("the group http", () => {
   it("measures every case, and leaves nothing behind", async () => {
     const tables: BenchTable[] = [];
-    for await (const table of benchHttp(await tinyWorld())) tables.push(table);
+    for await (const table of benchHttp(await tinyWorld(folder, { durabilities: ["durable"] }))) tables.push(table);
     expect(tables.map(({ setting }) => setting)).toEqual([
       { durability: "durable", callers: 1, client: "oncekv/client" },
       { durability: "durable", callers: 4, client: "oncekv/client" },
@@ -93,7 +77,11 @@ describe("the group http", () => {
 
   it("closes what it has opened when it is interrupted", async () => {
     const interrupted = new AbortController();
-    const world = await tinyWorld({ signal: interrupted.signal, say: () => interrupted.abort(new Error("enough")) });
+    const world = await tinyWorld(folder, {
+      durabilities: ["durable"],
+      signal: interrupted.signal,
+      say: () => interrupted.abort(new Error("enough")),
+    });
     await expect(loadTables(world, "buffered").next()).rejects.toThrow("enough");
     expect(await readdir(folder)).toEqual([]);
   });

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { measureInterleaved } from "../../bench/measure.js";
-import { loadPackage } from "../../bench/package-code.js";
 import { betterSqlite3 } from "../../bench/peers/better-sqlite3.js";
 import { etcd } from "../../bench/peers/etcd.js";
 import { lmdb } from "../../bench/peers/lmdb.js";
@@ -15,8 +14,9 @@ import { packageVersion } from "../../bench/peers/peer-packages.js";
 import { type PeerResult, peerTable } from "../../bench/peers/peer-tables.js";
 import { benchPeers, measurePeers } from "../../bench/peers/peers.js";
 import { rawPut } from "../../bench/peers/raw-level.js";
-import type { BenchRow, BenchTable } from "../../bench/table.js";
-import { type BenchWorld, type Durability, roundsOf } from "../../bench/world.js";
+import type { BenchRow } from "../../bench/table.js";
+import { type Durability, roundsOf } from "../../bench/world.js";
+import { tablesOf, tinyWorld } from "./tiny-world.js";
 
 let folder: string;
 
@@ -28,27 +28,6 @@ afterEach(async () => {
   vi.unstubAllEnvs();
   await rm(folder, { recursive: true, force: true });
 });
-
-async function tinyWorld(surroundings: Partial<BenchWorld> = {}): Promise<BenchWorld> {
-  return {
-    code: await loadPackage("sources"),
-    codeForm: "sources",
-    folder,
-    size: "tiny",
-    rounds: roundsOf.tiny,
-    large: false,
-    durabilities: ["durable", "buffered"],
-    signal: new AbortController().signal,
-    say: () => {},
-    ...surroundings,
-  };
-}
-
-async function tablesOf(group: AsyncIterable<BenchTable>): Promise<BenchTable[]> {
-  const tables: BenchTable[] = [];
-  for await (const table of group) tables.push(table);
-  return tables;
-}
 
 function expectNumbers({ case: name, values }: BenchRow): void {
   for (const key of ["operations", "p50_us", "p99_us", "operations_per_second"]) {
@@ -70,7 +49,7 @@ async function missing(peer: Peer): Promise<string | undefined> {
 
 describe("the group peers", () => {
   it("measures ours and the raw database in processes of their own", async () => {
-    const tables = await tablesOf(measurePeers(await tinyWorld(), ownPeers));
+    const tables = await tablesOf(measurePeers(await tinyWorld(folder), ownPeers));
     expect(tables.map(({ setting }) => setting)).toEqual([
       { durability: "durable", callers: 1 },
       { durability: "durable", callers: 4 },
@@ -89,7 +68,7 @@ describe("the group peers", () => {
 
   it("names every peer in every table, with numbers or with the reason why there are none", async () => {
     const said: string[] = [];
-    const tables = await tablesOf(benchPeers(await tinyWorld({ say: (line) => said.push(line) })));
+    const tables = await tablesOf(benchPeers(await tinyWorld(folder, { say: (line) => said.push(line) })));
     const absent = new Map<string, string>();
     for (const peer of otherPeers) {
       const reason = await missing(peer);
@@ -116,7 +95,7 @@ describe("the group peers", () => {
   it("names a server as missing that is not on the machine", async () => {
     vi.stubEnv("PATH", folder);
     const said: string[] = [];
-    const world = await tinyWorld({ say: (line) => said.push(line), durabilities: ["durable"] });
+    const world = await tinyWorld(folder, { say: (line) => said.push(line), durabilities: ["durable"] });
     const tables = await tablesOf(measurePeers(world, [oncekvCreate, etcd]));
     expect(said).toEqual(["etcd transaction is missing: etcd is not installed (Debian's package etcd-server)"]);
     for (const { rows } of tables) {
@@ -130,14 +109,14 @@ describe("the group peers", () => {
   });
 
   it("leaves nothing behind when it is read no further, or interrupted", async () => {
-    for await (const table of measurePeers(await tinyWorld(), [oncekvCreate])) {
+    for await (const table of measurePeers(await tinyWorld(folder), [oncekvCreate])) {
       expect(table.rows).toHaveLength(1);
       break;
     }
     expect(await readdir(folder)).toEqual([]);
 
     const interrupted = AbortSignal.abort(new Error("enough"));
-    const tables = tablesOf(measurePeers(await tinyWorld({ signal: interrupted }), [oncekvCreate]));
+    const tables = tablesOf(measurePeers(await tinyWorld(folder, { signal: interrupted }), [oncekvCreate]));
     await expect(tables).rejects.toThrow("enough");
     expect(await readdir(folder)).toEqual([]);
   });

@@ -6,14 +6,14 @@ import { folderBytes, untilStill } from "../../bench/folder-state.js";
 import { loadDocuments } from "../../bench/loading.js";
 import { type MeasuredCase, measureRound } from "../../bench/measure.js";
 import { numberedFields, numberedId } from "../../bench/numbered-documents.js";
-import { loadPackage } from "../../bench/package-code.js";
 import { missingFrom, scaleShape as shape } from "../../bench/scale/number-ranges.js";
 import { benchScale } from "../../bench/scale/scale.js";
 import { claimCase, hitCase, missCase } from "../../bench/scale/scale-cases.js";
-import { type BenchWorld, roundsOf } from "../../bench/world.js";
+import { roundsOf } from "../../bench/world.js";
 import type { DocumentStore } from "../../src/documents/contract.js";
 import { openMemoryStore } from "../../src/index.js";
 import { ignoresConditions, refusesAll, storesNothing, storesOtherFields, withFault } from "./faulty-store.js";
+import { tinyWorld } from "./tiny-world.js";
 
 let folder: string;
 
@@ -24,25 +24,11 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 describe("the group scale", () => {
-  async function world(changes: Partial<BenchWorld> = {}): Promise<BenchWorld> {
-    return {
-      code: await loadPackage("sources"),
-      codeForm: "sources",
-      folder,
-      size: "tiny",
-      rounds: roundsOf.tiny,
-      large: false,
-      durabilities: ["durable", "buffered"],
-      signal: new AbortController().signal,
-      say: () => {},
-      ...changes,
-    };
-  }
-
   it("measures an empty and a full store of each durability, and leaves nothing behind", async () => {
     const said: string[] = [];
     const tables = [];
-    for await (const table of benchScale(await world({ say: (line) => said.push(line) }))) tables.push(table);
+    for await (const table of benchScale(await tinyWorld(folder, { say: (line) => said.push(line) })))
+      tables.push(table);
     expect(said).toEqual(["loaded 1000 of 1000 documents"]);
     expect(tables.map(({ setting }) => setting)).toEqual([
       { durability: "durable", callers: 1 },
@@ -71,11 +57,11 @@ describe("the group scale", () => {
   }, 180_000);
 
   it("leaves nothing behind when it is read no further, or is interrupted", async () => {
-    for await (const _ of benchScale(await world())) break;
+    for await (const _ of benchScale(await tinyWorld(folder))) break;
     expect(await readdir(folder)).toEqual([]);
     const interrupted = new AbortController();
     const say = (): void => interrupted.abort(new Error("enough"));
-    const tables = benchScale(await world({ signal: interrupted.signal, say }));
+    const tables = benchScale(await tinyWorld(folder, { signal: interrupted.signal, say }));
     await expect(tables.next()).rejects.toThrow("enough");
     expect(await readdir(folder)).toEqual([]);
   }, 180_000);
