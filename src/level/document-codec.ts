@@ -114,12 +114,12 @@ export function toDocument(shape: string, id: string, document: StoredDocument, 
 }
 
 /** The lifetime alone, for whoever would otherwise keep the whole document in memory. */
-export function lifetimeOf({ updatedAt, expiresAt }: StoredDocument): Lifetime {
+export function lifetimeOf({ updatedAt, expiresAt }: Lifetime): Lifetime {
   return { updatedAt, expiresAt };
 }
 
 /** Whether the document is absent at `now`. */
-export function isExpired(document: StoredDocument, now: number): boolean {
+export function isExpired(document: Pick<Lifetime, "expiresAt">, now: number): boolean {
   return document.expiresAt !== 0 && document.expiresAt <= now;
 }
 

@@ -1,5 +1,6 @@
 import type { AnchoredClock, Clock } from "../base/clock.js";
 import { earlierDeadline, type StagedChange } from "./commit.js";
+import { isExpired, lifetimeOf } from "./document-codec.js";
 import type { Group } from "./group.js";
 import type { GroupCommit } from "./group-commit.js";
 import { everyExpiryEntry, parseExpiryKey } from "./keys.js";
@@ -166,11 +167,9 @@ export class Sweeper {
         const { key, name, shape, id } = due;
         const staged = this.#groups.staged(name);
         const state = staged === undefined ? this.#stateOnDisk(due) : staged.document;
-        if (state === undefined || state.revision !== due.revision) continue;
-        const { updatedAt, expiresAt } = state;
-        if (expiresAt === 0 || expiresAt > now) continue;
-        const replacedDeadline = earlierDeadline(staged?.replacedDeadline ?? 0, expiresAt);
-        const previous = { updatedAt, expiresAt };
+        if (state === undefined || state.revision !== due.revision || !isExpired(state, now)) continue;
+        const replacedDeadline = earlierDeadline(staged?.replacedDeadline ?? 0, state.expiresAt);
+        const previous = lifetimeOf(state);
         changes.push({ type: "expire", key, name, shape, id, document: undefined, previous, replacedDeadline });
       }
       // An entry of its own goes with its document, as with every write.
