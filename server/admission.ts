@@ -17,6 +17,8 @@ const wellFormedAddress = /^[\x21\x22\x24-\x7e]+$/;
  * can reach it too once its own name has been made to point here (DNS rebinding), but its requests still carry that name.
  */
 export function admitRequests(app: FastifyInstance, context: ServerContext): void {
+  // Nearly every request names the same host as the one before it.
+  let admittedHost: string | undefined;
   app.addHook("onRequest", (request, _reply, done) => {
     try {
       if (context.drain.draining) {
@@ -25,7 +27,11 @@ export function admitRequests(app: FastifyInstance, context: ServerContext): voi
       if (!wellFormedAddress.test(request.raw.url ?? "")) {
         throw new InvalidRequestError("", "the address holds characters that must be percent-encoded");
       }
-      if (!context.hasTokens) requireLocalName(request.headers.host);
+      if (!context.hasTokens) {
+        const { host } = request.headers;
+        if (host === undefined || host !== admittedHost) requireLocalName(host);
+        admittedHost = host;
+      }
       admitAs(request, context.authenticate(request.headers.authorization));
     } catch (error) {
       done(error instanceof Error ? error : new OnceKvError("internal", String(error)));

@@ -13,6 +13,23 @@ export function sendText(drain: Drain, reply: FastifyReply, status: number, type
   reply.code(status).header("content-type", type).send(text);
 }
 
+/**
+ * Sends the answer once `result` is there, or its error. An async handler does the same, but what Fastify does around
+ * one takes a twentieth of the server's time for a write.
+ */
+export function answerLater<T>(reply: FastifyReply, result: Promise<T>, send: (result: T) => void): void {
+  const fail = (error: unknown): void => {
+    reply.send(error);
+  };
+  result.then((value) => {
+    try {
+      send(value);
+    } catch (error) {
+      fail(error);
+    }
+  }, fail);
+}
+
 /** Sends what a write did. */
 export function sendWriteResult(drain: Drain, reply: FastifyReply, status: number, result: WriteResult): void {
   if (result.replayed === true) reply.header("idempotent-replayed", "true");

@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import type { BatchOperation } from "../../src/documents/contract.js";
 import type { Access } from "../access/access.js";
-import { sendBatchResult } from "../answer.js";
+import { answerLater, sendBatchResult } from "../answer.js";
 import { accessOf, type ServerContext } from "../context.js";
 import { idempotencyKey, writeIdFor } from "../idempotency-key.js";
 import { batchBodyBytesMax } from "../limits.js";
@@ -23,14 +23,14 @@ export function batchRoute(plainApp: FastifyInstance, context: ServerContext): v
       bodyLimit: batchBodyBytesMax(store.limits),
       schema: { querystring: noQuery(), body: batchBody(store.limits), ...description() },
     },
-    async (request, reply) => {
+    (request, reply) => {
       const { operations } = request.body;
       const access = accessOf(request);
       for (const operation of operations) requireAccess(access, operation);
       refuseConditions(request.headers);
       const key = idempotencyKey(request.raw);
       const identity = key === undefined ? {} : { write_id: writeIdFor(key, access.tokenName) };
-      sendBatchResult(context.drain, reply, await store.batch(operations, identity));
+      answerLater(reply, store.batch(operations, identity), (result) => sendBatchResult(context.drain, reply, result));
     },
   );
 }

@@ -2,7 +2,7 @@ import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type { FastifyInstance } from "fastify";
 import { InvalidRequestError } from "../../src/base/errors.js";
 import type { DeleteOperation } from "../../src/documents/contract.js";
-import { sendWriteResult } from "../answer.js";
+import { answerLater, sendWriteResult } from "../answer.js";
 import type { ServerContext } from "../context.js";
 import { writeBodyBytesMax } from "../limits.js";
 import { entityTag } from "../precondition-headers.js";
@@ -43,29 +43,33 @@ export function writeRoutes(plainApp: FastifyInstance, context: ServerContext): 
   app.put(
     documentRoute,
     { bodyLimit, schema: { params, querystring: noQuery(), body: putBody(limits), ...putDescription() } },
-    async (request, reply) => {
-      const result = await store.put(writeRequest(request, request.params, request.body));
-      reply.header("etag", entityTag(result.revision));
-      sendWriteResult(drain, reply, result.created ? 201 : 200, result);
+    (request, reply) => {
+      answerLater(reply, store.put(writeRequest(request, request.params, request.body)), (result) => {
+        reply.header("etag", entityTag(result.revision));
+        sendWriteResult(drain, reply, result.created ? 201 : 200, result);
+      });
     },
   );
 
   app.patch(
     documentRoute,
     { bodyLimit, schema: { params, querystring: noQuery(), body: patchBody(limits), ...patchDescription() } },
-    async (request, reply) => {
-      const result = await store.patch(writeRequest(request, request.params, request.body));
-      reply.header("etag", entityTag(result.revision));
-      sendWriteResult(drain, reply, 200, result);
+    (request, reply) => {
+      answerLater(reply, store.patch(writeRequest(request, request.params, request.body)), (result) => {
+        reply.header("etag", entityTag(result.revision));
+        sendWriteResult(drain, reply, 200, result);
+      });
     },
   );
 
   app.delete(
     documentRoute,
     { bodyLimit, schema: { params, querystring: deleteQuery(), body: deleteBody(), ...deleteDescription() } },
-    async (request, reply) => {
+    (request, reply) => {
       const body = withQuery(request.body ?? {}, request.query.return);
-      sendWriteResult(drain, reply, 200, await store.delete(writeRequest(request, request.params, body)));
+      answerLater(reply, store.delete(writeRequest(request, request.params, body)), (result) => {
+        sendWriteResult(drain, reply, 200, result);
+      });
     },
   );
 }

@@ -86,7 +86,7 @@ export const engineLimits: EngineLimits = Object.freeze({
   groupCommitsMax: 4096,
   writeIdAgeMsMax: 10 * 60 * 1000,
   writeIdCountMax: 1_000_000,
-  sweepDocumentsMax: 256,
+  sweepDocumentsMax: 128,
   watchBufferCommitsMax: 1024,
   watchBufferBytesMax: 4 * 1024 * 1024,
   historyReadBytesMax: 1024 * 1024,
