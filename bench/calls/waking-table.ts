@@ -1,5 +1,6 @@
 import { type BenchRow, type BenchTable, type Column, durabilityMeans, type TargetResult, target } from "../table.js";
 import type { BenchWorld } from "../world.js";
+import { wakeBarely, withBarePlace } from "./bare-waking.js";
 import { CallNumbers } from "./protocol-cases.js";
 import { type WaitingPlace, withEmbeddedPlace, withHttpPlace } from "./waiting-places.js";
 import { summarizeWakings, type Waking, wakeOnce } from "./waking.js";
@@ -32,7 +33,8 @@ export async function wakingTable(world: BenchWorld, plan: WakingPlan): Promise<
     group: "calls",
     title:
       "from the call of complete to a waiter that has the result, as a replay; embedded in this process, and over " +
-      `HTTP through one client in this process to a server in a process of its own; ${durabilityMeans.durable}`,
+      "HTTP through one client in this process to a server in a process of its own; beside it, a bare node:http " +
+      `server that answers held requests, without a store and without a client of ours; ${durabilityMeans.durable}`,
     setting: { measures: "waking", durability: "durable", waiters: plan.waiters },
     columns,
     rows: [...wakings].map(([name, list]) => wakingRow(name, list)),
@@ -40,31 +42,39 @@ export async function wakingTable(world: BenchWorld, plan: WakingPlan): Promise<
   };
 }
 
+type PlaceName = WaitingPlace["name"] | "bare node:http";
+type WakeOne = (waiters: number) => Promise<Waking>;
 type WakingsByCase = ReadonlyMap<string, readonly Waking[]>;
 
 /** Wakes in turns, so that one and many, in this process and over HTTP, meet the same machine. */
 async function measureWakings(world: BenchWorld, plan: WakingPlan): Promise<WakingsByCase> {
   const wakings = new Map<string, Waking[]>();
   const numbers = new CallNumbers();
-  const wake = async (place: WaitingPlace, waiters: number, times: number, counts: boolean): Promise<void> => {
-    const name = caseName(place.name, waiters);
-    const list = wakings.get(name) ?? [];
-    wakings.set(name, list);
+  const wake = async (name: PlaceName, waiters: number, round: number, wakeOne: WakeOne): Promise<void> => {
+    const list = wakings.get(caseName(name, waiters)) ?? [];
+    wakings.set(caseName(name, waiters), list);
+    const times = waiters === 1 ? plan.singlesPerRound : 1;
     for (let time = 0; time < times; time++) {
       world.signal.throwIfAborted();
-      const waking = await wakeOnce(place, numbers, waiters);
-      if (counts) list.push(waking);
+      const waking = await wakeOne(waiters);
+      if (round >= 0) list.push(waking);
     }
   };
+  const wakeIn = async (name: PlaceName, round: number, wakeOne: WakeOne): Promise<void> => {
+    await wake(name, 1, round, wakeOne);
+    await wake(name, plan.waiters, round, wakeOne);
+  };
   await withEmbeddedPlace(world, (embedded) =>
-    withHttpPlace(world, async (http) => {
-      for (let round = -plan.warmupRounds; round < plan.rounds; round++) {
-        for (const place of [embedded, http]) {
-          await wake(place, 1, plan.singlesPerRound, round >= 0);
-          await wake(place, plan.waiters, 1, round >= 0);
+    withHttpPlace(world, (http) =>
+      withBarePlace(async (bare) => {
+        for (let round = -plan.warmupRounds; round < plan.rounds; round++) {
+          for (const place of [embedded, http]) {
+            await wakeIn(place.name, round, (waiters) => wakeOnce(place, numbers, waiters));
+          }
+          await wakeIn("bare node:http", round, (waiters) => wakeBarely(bare, waiters));
         }
-      }
-    }),
+      }),
+    ),
   );
   return wakings;
 }
@@ -94,7 +104,7 @@ function wakingTargets(wakings: WakingsByCase, waiters: number): TargetResult[] 
   ];
 }
 
-function caseName(place: WaitingPlace["name"], waiters: number): string {
+function caseName(place: PlaceName, waiters: number): string {
   return `${place}, ${waitersText(waiters)}`;
 }
 

@@ -9,6 +9,7 @@ import {
   timedRow,
 } from "../table.js";
 import type { BenchWorld, SizeName } from "../world.js";
+import { measureBareSweep } from "./bare-sweep.js";
 import { type DeadlineKind, deadlineKinds } from "./deadlines.js";
 import { measureLag, type TricklePlan } from "./lag.js";
 import { measureSweep, type SweepPlan, type SweepResult } from "./sweeping.js";
@@ -35,7 +36,10 @@ export async function* benchExpiry(world: BenchWorld): AsyncGenerator<BenchTable
   // measuring.
   if (!world.durabilities.includes("durable")) return;
   const { sweep, trickle } = sizes[world.size];
-  for (const kind of deadlineKinds) yield sweepTable(kind, sweep, await measureSweep(world, kind, sweep));
+  for (const kind of deadlineKinds) {
+    const bare = await measureBareSweep(world, sweep);
+    yield sweepTable(kind, sweep, await measureSweep(world, kind, sweep), bare);
+  }
   const lags: (readonly [DeadlineKind, Float64Array])[] = [];
   for (const kind of deadlineKinds) lags.push([kind, await measureLag(world, kind, trickle)]);
   yield lagTable(trickle, lags);
@@ -46,7 +50,13 @@ const sweepColumns: readonly Column[] = [
   { key: "swept_per_second", heading: "swept documents/s", digits: 0 },
 ];
 
-function sweepTable(kind: DeadlineKind, plan: SweepPlan, { quiet, sweeping, sweptMs }: SweepResult): BenchTable {
+/** @param bare documents a second that LevelDB alone sweeps */
+function sweepTable(
+  kind: DeadlineKind,
+  plan: SweepPlan,
+  { quiet, sweeping, sweptMs }: SweepResult,
+  bare: number,
+): BenchTable {
   const { documents, callers } = plan;
   const all = documents.toLocaleString("en-US");
   const sweptPerSecond = (documents / sweptMs) * 1000;
@@ -62,6 +72,11 @@ function sweepTable(kind: DeadlineKind, plan: SweepPlan, { quiet, sweeping, swep
     rows: [
       { ...without, values: { ...without.values, swept_per_second: null }, note: "before and after the sweep" },
       { ...besides, values: { ...besides.values, swept_per_second: sweptPerSecond } },
+      {
+        case: "LevelDB alone",
+        values: { operations: null, p50_us: null, p99_us: null, operations_per_second: null, swept_per_second: bare },
+        note: "lookups, synced deletes and a log, and no claims",
+      },
     ],
     targets: sweepTargets(kind, sweptPerSecond, summarize([sweeping]).p99Us / summarize(quiet).p99Us),
   };

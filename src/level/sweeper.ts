@@ -8,6 +8,9 @@ import type { Level, LevelOperation } from "./level.js";
 import type { Reader } from "./reader.js";
 import { type DueDocument, type DueState, readSweepStep, type SweepStep } from "./sweep-step.js";
 
+/** Milliseconds of a rest, however long the step before it took. */
+const restMsMax = 100;
+
 /** What a step takes off the disk. */
 interface Removal {
   readonly changes: readonly StagedChange[];
@@ -22,7 +25,8 @@ interface Removal {
  *
  * It walks the expiry index from where it stopped (walking from the front again would wade through the tombstones of
  * all it has deleted), in steps of a bounded number of documents that go through the same staging as every write. While
- * one step is on its way to the disk the next one is read.
+ * one step is on its way to the disk the next one is read. Sweeping can wait, writers cannot: beside them, a step is
+ * followed by a rest as long as it took.
  */
 export class Sweeper {
   readonly #level: Level;
@@ -41,6 +45,9 @@ export class Sweeper {
   #cancelTimer: (() => void) | undefined;
   #timerDue = Number.POSITIVE_INFINITY;
   #sweeping: Promise<number> | undefined;
+  /** Calls of `sweep` that have not been answered. */
+  #awaited = 0;
+  #endRest: () => void = () => {};
   #closed = false;
   readonly #automatic: boolean;
 
@@ -88,8 +95,16 @@ export class Sweeper {
     this.#arm();
   }
 
-  /** Sweeps until nothing is due any more; resolves with the number of documents that went. */
+  /** Sweeps until nothing is due any more, without a rest; resolves with the number of documents that went. */
   sweep(): Promise<number> {
+    this.#awaited += 1;
+    this.#endRest();
+    return this.#pass().finally(() => {
+      this.#awaited -= 1;
+    });
+  }
+
+  #pass(): Promise<number> {
     // A sweep under way may have asked for the time before now, so this call has a pass of its own behind it.
     const before = this.#sweeping ?? Promise.resolve(0);
     const pass = before
@@ -108,6 +123,7 @@ export class Sweeper {
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelTimer?.();
+    this.#endRest();
     await this.#sweeping?.catch(() => {});
   }
 
@@ -119,7 +135,7 @@ export class Sweeper {
       this.#timerDue = Number.POSITIVE_INFINITY;
       this.#cancelTimer = undefined;
       // A failed step leaves its entries in the index, and the store refuses writes from then on.
-      this.sweep().catch(() => {
+      this.#pass().catch(() => {
         this.#nextDue = Number.POSITIVE_INFINITY;
       });
     });
@@ -133,16 +149,21 @@ export class Sweeper {
       while (!done && !this.#closed) {
         this.#arrived = undefined;
         this.#writtenMeanwhile = new Set();
+        const begun = this.#timers.monotonicNow();
+        const revision = this.#groups.assignedRevision;
         const step = await readSweepStep(this.#level, this.#position, this.#clock.now());
         done = step.last;
         // One step at a time waits for the disk.
         await written;
+        const tookMs = this.#timers.monotonicNow() - begun;
+        const othersWrite = this.#groups.assignedRevision !== revision;
         const removal = this.#judge(step);
         swept += removal.changes.length;
         written = this.#stage(removal);
         // Whoever awaits it hears of a failure; until then it is nobody's unhandled rejection.
         written.catch(() => {});
         this.#advance(step.end);
+        if (othersWrite && !done && this.#awaited === 0) await this.#rest(tookMs);
       }
       await written;
     } catch (error) {
@@ -154,6 +175,17 @@ export class Sweeper {
     }
     if (!this.#closed) await this.#findNextDue();
     return swept;
+  }
+
+  /** Leaves the processor to those who write: half of the time, as long as somebody does. */
+  async #rest(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const cancel = this.#timers.setTimer(Math.min(ms, restMsMax), resolve);
+      this.#endRest = () => {
+        cancel();
+        resolve();
+      };
+    });
   }
 
   /** Finds out what a step rightly calls expired. */

@@ -39,7 +39,7 @@ describe("the group calls", () => {
       expect(rows.map((row) => row.case)).toEqual(
         setting["measures"] === "cost"
           ? ["put-new", "create-if-absent", "run-fresh", "run-replay"]
-          : ["embedded, 1 waiter", "embedded, 5 waiters", "http, 1 waiter", "http, 5 waiters"],
+          : ["embedded", "http", "bare node:http"].flatMap((place) => [`${place}, 1 waiter`, `${place}, 5 waiters`]),
       );
       for (const { values } of rows) {
         // A waiter may be awake before complete is answered.

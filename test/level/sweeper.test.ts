@@ -105,6 +105,58 @@ describe("the sweeper", () => {
     },
   );
 
+  describe("beside writers", () => {
+    /** A store whose sweeper has taken a step of 40 ms off 400 expired documents; `put` was written during it. */
+    async function afterOneStep({ besidesWriter }: { readonly besidesWriter: boolean }) {
+      const clock = new ManualClock();
+      const { store, level } = await openFaultyStore({ clock });
+      const keys = Array.from({ length: 400 }, (_, n) => ({ shape: "lease", id: `${n}` }));
+      await store.batch(keys.map((key) => ({ op: "put", ...key, set: {}, ttl: 1 })));
+      const letGo = level.holdNextGetMany();
+      clock.advance(1100);
+      await settle();
+      if (besidesWriter) await store.put({ shape: "note", id: "1", set: {} });
+      clock.advance(40);
+      letGo();
+      const leftOnDisk = async (): Promise<number> => {
+        for (let times = 0; times < 10; times++) await settle();
+        return (await level.keys({ gte: Buffer.from("dlease"), lt: Buffer.from("dleasf") }).all()).length;
+      };
+      return { clock, store, leftOnDisk };
+    }
+
+    it("rests after a step for as long as the step took", async () => {
+      const { clock, store, leftOnDisk } = await afterOneStep({ besidesWriter: true });
+      const left = await leftOnDisk();
+      expect(left).toBeGreaterThan(0);
+      expect(left).toBeLessThan(400);
+      clock.advance(39);
+      expect(await leftOnDisk()).toBe(left);
+      clock.advance(1);
+      expect(await leftOnDisk()).toBe(0);
+      await store.close();
+    });
+
+    it("does not rest when nobody writes", async () => {
+      const { store, leftOnDisk } = await afterOneStep({ besidesWriter: false });
+      expect(await leftOnDisk()).toBe(0);
+      await store.close();
+    });
+
+    it("ends its rest when somebody awaits a sweep, or closes the store", async () => {
+      const awaited = await afterOneStep({ besidesWriter: true });
+      const left = await awaited.leftOnDisk();
+      expect(left).toBeGreaterThan(0);
+      // The rest goes with the pass that is under way; this call's own pass finds nothing more.
+      expect(await awaited.store.sweep()).toBe(0);
+      expect(await awaited.leftOnDisk()).toBe(0);
+      await awaited.store.close();
+      const closed = await afterOneStep({ besidesWriter: true });
+      expect(await closed.leftOnDisk()).toBeGreaterThan(0);
+      await closed.store.close();
+    });
+  });
+
   it("sweeps around a document that is damaged, and leaves that to verify", async () => {
     const clock = new ManualClock();
     const { store, level } = await openFaultyStore({ clock, sweep: false });
