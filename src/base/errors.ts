@@ -28,6 +28,7 @@ export type ErrorCode =
   | "call_parked"
   | "needs_review"
   | "claim_lost"
+  | "nothing_to_resolve"
   | "tool_call_failed"
   | "record_malformed";
 
@@ -78,6 +79,7 @@ export const errorTable: { readonly [Code in ErrorCode]: ErrorFacts } = Object.f
     title: "Whether the call took effect is not known and must be resolved",
   },
   claim_lost: { status: 409, retryable: false, title: "The claim is no longer held" },
+  nothing_to_resolve: { status: 409, retryable: false, title: "What became of the call is known" },
   tool_call_failed: { status: 424, retryable: false, title: "The call has failed" },
   record_malformed: { status: 500, retryable: false, title: "The stored document is not the record of a tool call" },
 });

@@ -37,6 +37,13 @@ export function checkBoolean(value: unknown, path: string): boolean {
   return value;
 }
 
+/** Judges a function that may be absent. @throws InvalidRequestError */
+export function checkFunction(value: unknown, path: string): void {
+  if (value !== undefined && typeof value !== "function") {
+    throw new InvalidRequestError(path, `must be a function, not ${kindOf(value)}`);
+  }
+}
+
 /** Judges a revision that a reader knows; 0 stands for an absent document or the beginning. @throws InvalidRequestError */
 export function checkKnownRevision(value: unknown, path: string): number {
   if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0) {

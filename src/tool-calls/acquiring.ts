@@ -12,6 +12,7 @@ import {
 } from "./acquisition-decisions.js";
 import type { Background } from "./background.js";
 import type { Lease } from "./lease.js";
+import type { Observer } from "./observer.js";
 import type { RecordStore } from "./record-store.js";
 import type { PreparedCall } from "./request.js";
 
@@ -25,6 +26,15 @@ export interface CallContext {
   readonly newClaimId: () => string;
   /** The leases of tools that run now. */
   readonly leases: Set<Lease>;
+  readonly observer: Observer;
+}
+
+/** What one acquisition may do. */
+export interface AcquisitionBounds {
+  /** Monotonic milliseconds until which to wait for somebody else's claim. */
+  readonly waitUntil: number;
+  /** Whether to claim a look-up where there is a doubt. */
+  readonly canLookUp: boolean;
 }
 
 /** What became of the claim: what `enter` made of it, or the record's answer. */
@@ -42,13 +52,14 @@ export type Acquired<T> =
 export async function acquire<T>(
   context: CallContext,
   call: PreparedCall,
+  bounds: AcquisitionBounds,
   enter: (claim: ValidClaim) => T,
 ): Promise<Acquired<T>> {
   const { signal, identity, settings, extra } = call;
   signal?.throwIfAborted();
-  const { clock, owner, background } = context;
-  const waitUntil = clock.monotonicNow() + settings.waitTimeout * 1000;
-  const acquisition: Acquisition = { identity, timing: settings.timing, owner, extra, canLookUp: false, waitUntil };
+  const { owner, background, observer } = context;
+  const acquisition: Acquisition = { identity, timing: settings.timing, owner, extra, ...bounds };
+  const watching = observer.watch(identity);
   let lastWrite: Promise<unknown> = Promise.resolve();
   let [state, action] = beginAcquisition(acquisition, stepContext(context));
   for (;;) {
@@ -57,14 +68,17 @@ export async function acquire<T>(
         return { entered: true, value: enter(action.claim) };
       case "answer":
         background.abandon(identity.key, action.abandon, lastWrite);
+        watching.answered(action.answer);
         return { entered: false, answer: action.answer };
       case "reject":
         background.abandon(identity.key, action.abandon, lastWrite);
         throw action.error;
     }
+    if (action.action === "wait") watching.waits();
     const happening = carryOut(context, identity.key, action, signal);
     if (action.action === "write") lastWrite = happening;
     const event = await orAborted(happening, signal);
+    watching.heard(event);
     [state, action] = stepAcquisition(state, event, stepContext(context));
   }
 }

@@ -203,10 +203,14 @@ function recognise(state: AcquisitionState, seen: SeenRecord, context: StepConte
   return prepare(closed(state, sent.claimId), hold(sent, seen.record, seen.revision), context);
 }
 
-/** The last gate before the tool: the mark is set if the record asks for one, and the claim is valid at this instant. */
+/**
+ * The last gate before the tool: the claim is valid at this instant, and a record that asks for a mark has it, unless the
+ * caller's tool sets the mark itself, right before its effect.
+ */
 function prepare(state: AcquisitionState, claim: ValidClaim, context: StepContext): Step {
   const { now, at } = context;
-  if (claim.record.marks && claim.record.phase === "run" && claim.record.fired_at === null) {
+  const { phase, marks, fired_at } = claim.record;
+  if (marks && phase === "run" && fired_at === null && !state.acquisition.identity.marks) {
     const stage: Preparing = { at: "preparing", claim, write: "mark", sentAt: now, sentAtWall: at };
     return [
       { ...state, stage },

@@ -26,7 +26,7 @@ export function answerCaller(answer: CallAnswer, fingerprint: string): ToolCallO
     case "needs_review":
       throw new NeedsReviewError(seen);
     case "parked":
-      throw new CallParkedError(seen);
+      throw new CallParkedError(seen.record);
     case "in_flight":
       throw new CallInFlightError(seen, holdLeftMs(seen));
   }

@@ -9,7 +9,7 @@ import { claim, claimAgain, forget, lookUp } from "./transitions.js";
  */
 
 /** What tells one call from another under the same key. */
-type CallIdentity = Pick<ToolCallIdentity, "tool" | "fingerprint">;
+export type CallIdentity = Pick<ToolCallIdentity, "tool" | "fingerprint">;
 
 /** What a run brings to the decision. */
 export interface RunView {
@@ -141,15 +141,40 @@ export function decideWait(
   }
 }
 
+/** Whether somebody or something outside must say what became of a call; "in_flight" while somebody may be working on it. */
+export function decideResolve(seen: SeenRecord): "resolvable" | "in_flight" | "settled" {
+  switch (seen.record.status) {
+    case "unknown":
+    case "parked":
+      return "resolvable";
+    case "pending":
+      return mayBeWorkedOn(seen) ? "in_flight" : "resolvable";
+    default:
+      return "settled";
+  }
+}
+
+/** The claim of a look-up by somebody who does not want to fire; undefined: there is no doubt, or another policy ends it. */
+export function decideLookUp(seen: SeenRecord, claimant: Claimant, timing: CallTiming): RecordPut | undefined {
+  const { record } = seen;
+  if (record.policy !== "reconcile") return undefined;
+  const lapsed = record.status === "pending" && holdLeftMs(seen) === 0 && !lapsedIsFree(record);
+  return lapsed || record.status === "unknown" ? lookUp(seen, claimant, timing) : undefined;
+}
+
 /** The delete that forgets a record; "in_flight" while somebody may be working on it. */
 export function decideForget(seen: SeenRecord): RecordWrite | "in_flight" {
+  return mayBeWorkedOn(seen) ? "in_flight" : forget(seen);
+}
+
+/** A look-up may be overtaken at any time: its holder only asks, and what it finds out is refused then. */
+function mayBeWorkedOn(seen: SeenRecord): boolean {
   const { record } = seen;
-  const mayBeWorkedOn = record.status === "pending" && record.phase === "run" && holdLeftMs(seen) !== 0;
-  return mayBeWorkedOn ? "in_flight" : forget(seen);
+  return record.status === "pending" && record.phase === "run" && holdLeftMs(seen) !== 0;
 }
 
 /** Whether the record is of this call. The policy is not compared: the record's own counts. */
-function sameCall(record: ToolCallRecord, identity: CallIdentity): boolean {
+export function sameCall(record: ToolCallRecord, identity: CallIdentity): boolean {
   return record.tool === identity.tool && record.fingerprint === identity.fingerprint;
 }
 

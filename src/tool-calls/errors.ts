@@ -75,11 +75,11 @@ export class CallParkedError extends OnceKvError {
   readonly tool: string;
   readonly record: ToolCallRecord;
 
-  constructor(seen: SeenRecord) {
-    super("call_parked", `${called(seen.record)} is parked`);
-    this.key = seen.record.key;
-    this.tool = seen.record.tool;
-    this.record = seen.record;
+  constructor(record: ToolCallRecord) {
+    super("call_parked", `${called(record)} is parked`);
+    this.key = record.key;
+    this.tool = record.tool;
+    this.record = record;
   }
 }
 
@@ -135,6 +135,18 @@ export class ToolCallFailedError extends OnceKvError {
     this.tool = record.tool;
     this.original_called_at = calledAt(record);
     this.attempt = record.attempt;
+  }
+}
+
+/** The record says for sure what became of the call: there is nothing to resolve. Status 409. */
+export class NothingToResolveError extends OnceKvError {
+  readonly key: string;
+  readonly record: ToolCallRecord;
+
+  constructor(record: ToolCallRecord) {
+    super("nothing_to_resolve", `${called(record)} is ${record.status}: there is nothing to resolve`);
+    this.key = record.key;
+    this.record = record;
   }
 }
 

@@ -1,11 +1,10 @@
-import { OnceKvError } from "../base/errors.js";
 import type { Document } from "../documents/contract.js";
 import { readMembers } from "../documents/request-members.js";
 import type { CallContext } from "./acquiring.js";
 import { decideForget, holdLeftMs } from "./decisions.js";
 import { CallInFlightError } from "./errors.js";
 import { prefixOf } from "./keys.js";
-import { type SeenRecord, seenRecord, type ToolCallRecord, type ToolCallStatus } from "./record.js";
+import { type SeenRecord, seenRecord, seenRecordOf, type ToolCallRecord, type ToolCallStatus } from "./record.js";
 
 /* Looking at records, and forgetting them: for operators and for tests of what an agent did. */
 
@@ -43,7 +42,7 @@ const listMembers: ReadonlySet<string> = new Set(["tool", "scope", "status", "af
 /** @throws what the store throws, or `record_malformed` */
 export async function getCall({ records }: CallContext, key: string): Promise<ToolCallDocument | undefined> {
   const document = await records.document(key);
-  return document === undefined ? undefined : callDocument(document);
+  return document === undefined ? undefined : callDocument(document, seenRecord(document));
 }
 
 /** @throws InvalidRequestError, and what the store throws */
@@ -58,13 +57,9 @@ export async function listCalls({ records, limits }: CallContext, options: ToolC
   const calls: ToolCallDocument[] = [];
   const malformed: string[] = [];
   for (const document of page.documents) {
-    try {
-      const call = callDocument(document);
-      if (status === undefined || call.fields.status === status) calls.push(call);
-    } catch (error) {
-      if (!(error instanceof OnceKvError)) throw error;
-      malformed.push(document.id);
-    }
+    const seen = seenRecordOf(document);
+    if (seen === undefined) malformed.push(document.id);
+    else if (status === undefined || seen.record.status === status) calls.push(callDocument(document, seen));
   }
   return { calls, malformed, next: page.next, revision: page.revision };
 }
@@ -88,8 +83,7 @@ export async function forgetCall({ records }: CallContext, key: string): Promise
   return false;
 }
 
-function callDocument(document: Document): ToolCallDocument {
-  const seen = seenRecord(document);
+function callDocument(document: Document, seen: SeenRecord): ToolCallDocument {
   return { ...document, fields: seen.record, lease_expires_at: leaseEnd(seen) };
 }
 

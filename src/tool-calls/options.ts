@@ -3,9 +3,12 @@ import { type Clock, systemClock } from "../base/clock.js";
 import { InvalidRequestError } from "../base/errors.js";
 import type { Limits } from "../base/limits.js";
 import { checkShape } from "../documents/names.js";
-import { readMembers, shown } from "../documents/request-members.js";
+import { checkBoolean, checkFunction, readMembers, shown } from "../documents/request-members.js";
 import { kindOf } from "../documents/value-kind.js";
 import type { FailureClassifier } from "./failure.js";
+import type { LookUp } from "./looking-up.js";
+import { checkHooks, type ToolCallHooks } from "./observer.js";
+import { policies, type ToolCallPolicy } from "./record.js";
 import type { CallTiming } from "./transition-types.js";
 
 /** What may be set for all calls and for each one. All times are in seconds, fractions allowed. */
@@ -28,6 +31,15 @@ export interface CallOptions {
   readonly maxRunTime?: number | undefined;
   /** Says what a throw means; `classifyFailure` when absent, or where it answers undefined. */
   readonly classify?: FailureClassifier | undefined;
+  /**
+   * What happens when a claim lapses or an outcome is unknown, `"refire"` when absent, `"reconcile"` when `reconcile` is
+   * given. It is kept with the record, and the record's counts.
+   */
+  readonly policy?: ToolCallPolicy | undefined;
+  /** Whether the tool awaits `call.fired()` right before its effect. A claim that lapses before that is free under every policy. */
+  readonly marks?: boolean | undefined;
+  /** Finds out what an earlier run did, under the policy `"reconcile"`. */
+  readonly reconcile?: LookUp | undefined;
 }
 
 /** Options of `toolCalls`. */
@@ -38,6 +50,8 @@ export interface ToolCallsOptions extends CallOptions {
   readonly owner?: string | undefined;
   /** What is stored of the arguments, instead of all. It is for people: keys and comparisons use the arguments themselves. */
   readonly redact?: ((args: unknown, tool: string) => unknown) | undefined;
+  /** What happens to calls, as it happens, for traces and metrics. */
+  readonly hooks?: ToolCallHooks | undefined;
   readonly clock?: Clock | undefined;
   /** Makes a fresh id for every claim; a random UUID when absent. */
   readonly newClaimId?: (() => string) | undefined;
@@ -49,6 +63,9 @@ export interface CallSettings {
   readonly waitTimeout: number;
   readonly maxRunTime: number;
   readonly classify: FailureClassifier | undefined;
+  readonly policy: ToolCallPolicy;
+  readonly marks: boolean;
+  readonly lookUp: LookUp | undefined;
 }
 
 /** Options of `toolCalls`, resolved and judged. */
@@ -57,19 +74,31 @@ export interface ToolCallsSettings {
   readonly shape: string;
   readonly owner: string;
   readonly redact: ((args: unknown, tool: string) => unknown) | undefined;
+  readonly hooks: ToolCallHooks;
   readonly clock: Clock;
   readonly newClaimId: () => string;
 }
 
 const defaults = { pendingTtl: 300, completedTtl: 3600, failedTtl: 300, waitTimeout: 30 } as const;
 
-const callOptionNames = ["pendingTtl", "completedTtl", "failedTtl", "waitTimeout", "maxRunTime", "classify"] as const;
+export const callOptionNames = [
+  "pendingTtl",
+  "completedTtl",
+  "failedTtl",
+  "waitTimeout",
+  "maxRunTime",
+  "classify",
+  "policy",
+  "marks",
+  "reconcile",
+] as const;
 
 const optionNames: ReadonlySet<string> = new Set([
   ...callOptionNames,
   "shape",
   "owner",
   "redact",
+  "hooks",
   "clock",
   "newClaimId",
 ]);
@@ -85,7 +114,8 @@ export function resolveOptions(options: ToolCallsOptions, limits: Limits): ToolC
   checkFunction(redact, "redact");
   checkFunction(options.newClaimId, "newClaimId");
   const newClaimId = options.newClaimId ?? (() => crypto.randomUUID());
-  return { call, shape: checkShape(shape, "shape"), owner, redact, clock, newClaimId };
+  const hooks = checkHooks(options.hooks);
+  return { call, shape: checkShape(shape, "shape"), owner, redact, hooks, clock, newClaimId };
 }
 
 /** The options of one call: its own, else the common ones, else the defaults. @throws InvalidRequestError */
@@ -101,6 +131,8 @@ export function resolveCallOptions(common: CallOptions, own: CallOptions, limits
   if (waitTimeout !== 0) checkSeconds(waitTimeout, "waitTimeout", limits);
   const maxRunTime = checkSeconds(given.maxRunTime ?? timing.completedTtl, "maxRunTime", limits);
   checkFunction(given.classify, "classify");
+  checkFunction(given.reconcile, "reconcile");
+  const marks = given.marks !== undefined && checkBoolean(given.marks, "marks");
   // What is remembered must outlive whoever may still ask for it, and a claim the window of the call before.
   const within = { pendingTtl: timing.pendingTtl, failedTtl: timing.failedTtl, waitTimeout };
   for (const [name, value] of Object.entries(within)) {
@@ -114,7 +146,16 @@ export function resolveCallOptions(common: CallOptions, own: CallOptions, limits
   if (timing.pendingTtl + timing.completedTtl > limits.ttlSecondsMax) {
     throw new InvalidRequestError("completedTtl", `and pendingTtl must not exceed ${limits.ttlSecondsMax} together`);
   }
-  return { timing, waitTimeout, maxRunTime, classify: given.classify };
+  const { classify, reconcile: lookUp } = given;
+  return { timing, waitTimeout, maxRunTime, classify, policy: policyOf(given), marks, lookUp };
+}
+
+function policyOf({ policy, reconcile }: CallOptions): ToolCallPolicy {
+  if (policy === undefined) return reconcile === undefined ? "refire" : "reconcile";
+  if (!policies.includes(policy)) {
+    throw new InvalidRequestError("policy", `must be one of ${policies.join(", ")}, not ${shown(policy)}`);
+  }
+  return policy;
 }
 
 /** Only what is given: an option that is undefined is an option that is absent. */
@@ -130,10 +171,4 @@ function checkSeconds(value: unknown, path: string, limits: Limits): number {
     throw new InvalidRequestError(path, `must be a number of seconds, ${bounds}, not ${shown(value)}`);
   }
   return value;
-}
-
-function checkFunction(value: unknown, path: string): void {
-  if (value !== undefined && typeof value !== "function") {
-    throw new InvalidRequestError(path, `must be a function, not ${kindOf(value)}`);
-  }
 }

@@ -23,7 +23,7 @@ const statuses = ["planned", "pending", "released", "completed", "failed", "unkn
 
 /** What happens when a claim lapses or an outcome is unknown: the record's own policy counts, not the finder's. */
 export type ToolCallPolicy = (typeof policies)[number];
-const policies = ["refire", "review", "reconcile"] as const;
+export const policies = ["refire", "review", "reconcile"] as const;
 
 /** What a pending claim is for: to run the tool, or to find out what an earlier run did. */
 type ToolCallPhase = (typeof phases)[number];
@@ -32,6 +32,19 @@ const phases = ["run", "reconcile"] as const;
 /** Why a result is not in its record. */
 export type ResultOmission = (typeof omissions)[number];
 const omissions = ["too_large", "not_json"] as const;
+
+/** One decision of an operator, or of a program in that role. */
+export type HistoryEntry = {
+  readonly by: string;
+  readonly note: string;
+  /** ISO 8601, UTC, by that program's clock. */
+  readonly at: string;
+  readonly verdict: "done" | "failed" | "not_done";
+  /** What the record was when it was decided. */
+  readonly status: ToolCallStatus;
+  /** The arguments that were decided about. */
+  readonly fingerprint: string;
+};
 
 /** What a tool threw, as JSON; `reviveError` makes an error of it again. */
 export type StoredError = { [name: string]: JsonValue };
@@ -72,7 +85,7 @@ export type ToolCallRecord = ToolCallIdentity & {
   /** The mark before the effect. */
   fired_at: string | null;
   completed_at: string | null;
-  /** What operators did, oldest first. */
+  /** What operators did, oldest first: `HistoryEntry`s. */
   history: JsonValue[];
   /** Of a completed record. Absent without `result_omitted`: the tool returned undefined. */
   result?: JsonValue;
@@ -105,6 +118,16 @@ export function seenRecord(document: Document): SeenRecord {
     updatedAt: Date.parse(document.updated_at),
     asOf: Date.parse(document.as_of),
   };
+}
+
+/** The same; undefined for what is no record of a tool call. */
+export function seenRecordOf(document: Document): SeenRecord | undefined {
+  try {
+    return seenRecord(document);
+  } catch (error) {
+    if (error instanceof OnceKvError) return undefined;
+    throw error;
+  }
 }
 
 /**

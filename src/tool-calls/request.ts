@@ -5,7 +5,13 @@ import { checkFields, checkJson } from "../documents/json-value.js";
 import { checkBoolean, checkSignal, readMembers } from "../documents/request-members.js";
 import { kindOf } from "../documents/value-kind.js";
 import { fingerprintOf, keyOf } from "./keys.js";
-import { type CallOptions, type CallSettings, resolveCallOptions, type ToolCallsSettings } from "./options.js";
+import {
+  type CallOptions,
+  type CallSettings,
+  callOptionNames,
+  resolveCallOptions,
+  type ToolCallsSettings,
+} from "./options.js";
 import type { ToolCallIdentity } from "./record.js";
 
 /** The arguments as a call's functions get them: typed as they were given, or as JSON when nothing is known of them. */
@@ -57,12 +63,7 @@ const requestMembers: ReadonlySet<string> = new Set([
   "wait",
   "signal",
   "extra",
-  "pendingTtl",
-  "completedTtl",
-  "failedTtl",
-  "waitTimeout",
-  "maxRunTime",
-  "classify",
+  ...callOptionNames,
 ]);
 
 /** @throws InvalidRequestError, TooLargeError, and what `key` or `redact` throw */
@@ -72,10 +73,12 @@ export function prepareCall(request: ToolCallRequest, settings: ToolCallsSetting
   const own = wait !== undefined && !checkBoolean(wait, "wait") ? { ...request, waitTimeout: 0 } : request;
   const { redact } = settings;
   const intent = redact === undefined ? args : checkJson(redact(structuredClone(args), request.tool), "intent", limits);
+  const callSettings = resolveCallOptions(settings.call, own, limits);
+  const { policy, marks } = callSettings;
   return {
-    identity: { tool: request.tool, key, fingerprint, intent, policy: "refire", marks: false },
+    identity: { tool: request.tool, key, fingerprint, intent, policy, marks },
     args,
-    settings: resolveCallOptions(settings.call, own, limits),
+    settings: callSettings,
     extra: extra === undefined ? undefined : checkFields(extra, "extra", limits),
     signal: signal === undefined ? undefined : checkSignal(signal, "signal"),
   };

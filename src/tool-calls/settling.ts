@@ -18,7 +18,7 @@ export interface Settled {
  * @throws ClaimLostError when the outcome was refused, because somebody else's claim or decision stands in the record
  */
 export async function settle(
-  { records, background }: CallContext,
+  { records, background, observer }: CallContext,
   first: RecordPut,
   timing: CallTiming,
   details: { readonly cause?: unknown } = {},
@@ -31,6 +31,7 @@ export async function settle(
       case "settled":
         return { record: write.set, persisted: true };
       case "lost":
+        observer.fenced();
         throw claimTaken(key, step.current, details);
       case "shrink":
         write = step.write;

@@ -1,5 +1,4 @@
-import { InvalidRequestError } from "../base/errors.js";
-import { kindOf } from "../documents/value-kind.js";
+import { checkFunction } from "../documents/request-members.js";
 
 /*
  * Tools that stream. The chunks go to the first caller as they come; what is stored, and replayed, is the final result:
@@ -19,11 +18,7 @@ export interface ChunkOptions<C = unknown, T = unknown> {
 
 /** @throws InvalidRequestError */
 export function checkChunkOptions(options: { readonly collect?: unknown; readonly onChunk?: unknown }): ChunkOptions {
-  for (const [name, value] of Object.entries(options)) {
-    if (value !== undefined && typeof value !== "function") {
-      throw new InvalidRequestError(name, `must be a function, not ${kindOf(value)}`);
-    }
-  }
+  for (const [name, value] of Object.entries(options)) checkFunction(value, name);
   return options as ChunkOptions;
 }
 

@@ -15,7 +15,12 @@ import {
   type ToolCallListOptions,
   type ToolCallPage,
 } from "./inspection.js";
+import type { KnownOutcome } from "./looking-up.js";
+import { Observer, type ToolCallStats } from "./observer.js";
 import { resolveCallOptions, resolveOptions, type ToolCallsOptions, type ToolCallsSettings } from "./options.js";
+import { planCall } from "./planning.js";
+import { Reconciler, type ReconcilerOptions } from "./reconciler.js";
+import type { ToolCallRecord } from "./record.js";
 import { RecordStore } from "./record-store.js";
 import {
   type ArgumentsOf,
@@ -25,9 +30,11 @@ import {
   type ToolCallName,
   type ToolCallRequest,
 } from "./request.js";
+import { type ApproveOptions, type ResolveOptions, resolveCall } from "./resolving.js";
 import type { ToolCallOutcome } from "./result.js";
 import { runCall, type Tool } from "./run.js";
 import { type ChunkOptions, checkChunkOptions, Handover } from "./stream.js";
+import type { CallTiming } from "./transition-types.js";
 import { awaitOutcome } from "./waiting.js";
 
 /** What a tool's final result is: the last chunk of a stream, else what it returns. */
@@ -62,14 +69,17 @@ export class ToolCalls {
   readonly #settings: ToolCallsSettings;
   /** Calls that were begun and have not ended. */
   readonly #active = new Set<Promise<unknown>>();
+  readonly #reconcilers = new Set<Reconciler>();
   #closed = false;
 
   constructor(store: DocumentStore, settings: ToolCallsSettings) {
-    const { clock, owner, newClaimId, shape } = settings;
+    const { clock, owner, newClaimId, shape, hooks } = settings;
     const records = new RecordStore(store, shape);
     const background = new Background(records, clock);
     this.#settings = settings;
-    this.#context = { records, background, clock, owner, newClaimId, limits: store.limits, leases: new Set() };
+    const { limits } = store;
+    const observer = new Observer(hooks);
+    this.#context = { records, background, clock, owner, newClaimId, limits, observer, leases: new Set() };
   }
 
   /**
@@ -139,6 +149,70 @@ export class ToolCalls {
   }
 
   /**
+   * Writes a call down as `planned` before it is made, and returns its key, to be kept where the caller's progress is
+   * kept. `run` with that key, or with the same request, goes on from there; calling this again changes nothing.
+   *
+   * @throws IdempotencyConflictError the key is bound to other arguments; what the store throws
+   */
+  prepare<A = unknown>(request: ToolCallRequest<A>): Promise<string>;
+  prepare(request: ToolCallRequest): Promise<string> {
+    return this.#track(async () => planCall(this.#context, this.#prepare(request)));
+  }
+
+  /**
+   * Ends the doubt about a call: it was done with this result, it definitely failed with this error, or it was not done
+   * and can no longer happen. Waiters wake and replay it, or claim. Who said so, when and why stays in the record.
+   *
+   * @returns the record as it stands then
+   * @throws CallInFlightError while a claim on it may be worked under; NothingToResolveError when it is settled;
+   * `not_found`; IdempotencyConflictError when the fingerprint is another one
+   */
+  resolve<A = unknown>(
+    target: string | ToolCallName<A>,
+    known: KnownOutcome,
+    options: ResolveOptions,
+  ): Promise<ToolCallRecord> {
+    return this.#track(async () => {
+      return resolveCall(this.#context, this.keyOf(target), known, options, this.#timing());
+    });
+  }
+
+  /**
+   * Lets a parked call go on: the next `run` enters its tool, which finds this approval in `call.approval`. To reject it,
+   * `resolve` it with an error.
+   *
+   * @param options.fingerprint of the record that was looked at: what is approved are those arguments, and no others
+   * @throws NothingToResolveError when it is not parked, and as `resolve`
+   */
+  approve<A = unknown>(target: string | ToolCallName<A>, options: ApproveOptions): Promise<ToolCallRecord> {
+    return this.#track(async () => {
+      const key = this.keyOf(target);
+      if (options?.fingerprint === undefined) {
+        throw new InvalidRequestError("fingerprint", "is needed: it says which arguments are approved");
+      }
+      return resolveCall(this.#context, key, { not_done: true }, options, this.#timing(), true);
+    });
+  }
+
+  /**
+   * Works through calls in doubt in the background, by asking the other side about each: for tools of the policy
+   * `reconcile` whose callers do not come back.
+   *
+   * @throws InvalidRequestError
+   */
+  reconciler(options: ReconcilerOptions): Reconciler {
+    if (this.#closed) throw closed();
+    const reconciler: Reconciler = new Reconciler(this.#context, options, this.#timing());
+    this.#reconcilers.add(reconciler);
+    return reconciler;
+  }
+
+  /** How often what has happened. */
+  stats(): ToolCallStats {
+    return this.#context.observer.stats;
+  }
+
+  /**
    * Waits for what a call comes to, without ever claiming it.
    *
    * @param target the call, or its whole key
@@ -199,7 +273,8 @@ export class ToolCalls {
   async close(options: { readonly timeout?: number | undefined } = {}): Promise<void> {
     this.#closed = true;
     const { background, leases, clock } = this.#context;
-    const done = this.#idle();
+    const reconcilers = Promise.all([...this.#reconcilers].map((reconciler) => reconciler.close()));
+    const done = reconcilers.then(() => this.#idle());
     await new Promise<void>((resolve) => {
       const cancel = clock.setTimer((options.timeout ?? 30) * 1000, resolve, { keepAlive: true });
       void done.then(() => {
@@ -218,7 +293,7 @@ export class ToolCalls {
   }
 
   #track<T>(begin: () => Promise<T>): Promise<T> {
-    if (this.#closed) return Promise.reject(new OnceKvError("store_closed", "these tool calls are closed"));
+    if (this.#closed) return Promise.reject(closed());
     const call = begin();
     this.#active.add(call);
     const end = (): void => {
@@ -226,6 +301,11 @@ export class ToolCalls {
     };
     void call.then(end, end);
     return call;
+  }
+
+  /** The times of whoever decides about a record without calling. */
+  #timing(): CallTiming {
+    return resolveCallOptions(this.#settings.call, {}, this.#context.limits).timing;
   }
 
   #prepare(request: ToolCallRequest): PreparedCall {
@@ -237,6 +317,10 @@ export class ToolCalls {
     const { collect, onChunk, ...rest } = request;
     return { call: this.#prepare(rest), chunks: checkChunkOptions({ collect, onChunk }) };
   }
+}
+
+function closed(): OnceKvError {
+  return new OnceKvError("store_closed", "these tool calls are closed");
 }
 
 /** A request whose functions are not judged yet. */

@@ -53,6 +53,7 @@ export type Verdict =
 export interface Resolution {
   readonly by: string;
   readonly note: string;
+  /** ISO 8601. */
   readonly at: string;
 }
 

@@ -182,7 +182,8 @@ export function resolve(
   timing: CallTiming,
 ): RecordPut {
   const { record } = seen;
-  const entry: Fields = { by: resolution.by, note: resolution.note, at: resolution.at, verdict: verdict.kind };
+  const { by, note, at } = resolution;
+  const entry: Fields = { by, note, at, verdict: verdict.kind, status: record.status, fingerprint: record.fingerprint };
   const base: ToolCallRecord = {
     ...unclaimed(identityOf(record), record.attempt, [...record.history, entry], record.extra),
     started_at: record.started_at,
@@ -191,7 +192,7 @@ export function resolve(
   return {
     op: "put",
     transition: "resolve",
-    set: { ...base, ...verdictFields(verdict, resolution.at) },
+    set: { ...base, ...verdictFields(verdict, at) },
     ttl: timing.completedTtl,
     if_match: { revision: seen.revision },
   };

@@ -196,7 +196,7 @@ describe("the writes of the protocol", () => {
     const found = seen({ ...review, status: "unknown", history: ["h"], attempt: 2, fired_at: at });
     const by = { by: "ann", note: "asked the bank", at };
     const decree = (verdict: Parameters<typeof resolve>[1]) => ofPut(resolve(found, verdict, by, timing));
-    const entry = (verdict: string) => ["h", { ...by, verdict }];
+    const entry = (verdict: string) => ["h", { ...by, verdict, status: "unknown", fingerprint: "f" }];
     expect(decree({ kind: "done", result: { kind: "json", value: 1 } })).toMatchObject({
       ttl: 3600,
       if_match: asRead,
