@@ -1,5 +1,5 @@
 import { InvalidRequestError } from "../base/errors.js";
-import type { Fields, JsonValue } from "../documents/contract.js";
+import type { JsonValue } from "../documents/contract.js";
 import { checkFields } from "../documents/json-value.js";
 import { type CallContext, isoNow } from "./acquiring.js";
 import type { ValidClaim } from "./acquisition-decisions.js";
@@ -86,7 +86,10 @@ export class Holding {
   #state: "held" | "parked" | "settled" = "held";
   #parking: Promise<never> | undefined;
   #marking: Promise<void> | undefined;
-  #markFailure: { readonly error: unknown } | undefined;
+  /** Whether `fired` has resolved: the tool may have had its effect since. */
+  #announced = false;
+  /** What `fired` rejected with: the tool was told not to go on. */
+  readonly #forbidden = new Set<unknown>();
 
   constructor(context: CallContext, call: PreparedCall, claim: ValidClaim) {
     this.#context = context;
@@ -104,9 +107,9 @@ export class Holding {
     return this.#parking;
   }
 
-  /** Whether this is why `fired` rejected, so that the tool did not go on to its effect. */
-  isMarkFailure(error: unknown): boolean {
-    return this.#markFailure !== undefined && this.#markFailure.error === error;
+  /** Whether a tool that marks ended with what `fired` told it, so that it did not go on to its effect. */
+  endedBeforeEffect(thrown: unknown): boolean {
+    return this.#claim.record.marks && !this.#announced && this.#forbidden.has(thrown);
   }
 
   /** The call, as the tool sees it. */
@@ -130,16 +133,31 @@ export class Holding {
     };
   }
 
-  fired(): Promise<void> {
-    this.#marking ??= this.#mark();
-    return this.#marking.then(() => this.#ensureValid());
+  async fired(): Promise<void> {
+    try {
+      this.#marking ??= this.#mark();
+      await this.#marking;
+      await this.#ensureValid();
+    } catch (error) {
+      this.#forbidden.add(error);
+      throw error;
+    }
+    this.#announced = true;
   }
 
   park(reason: unknown): Promise<never> {
     if (this.#marking !== undefined) {
       return Promise.reject(new InvalidRequestError("", "a call cannot be parked once it has announced its effect"));
     }
-    this.#parking ??= this.#park(reason);
+    if (this.#parking === undefined) {
+      let stored: JsonValue;
+      try {
+        stored = checkFields({ reason }, "", this.#context.limits)["reason"] ?? null;
+      } catch (error) {
+        return Promise.reject(error);
+      }
+      this.#parking = this.#park(stored);
+    }
     // The run hears of it, whether the tool awaits it or not.
     this.#parking.catch(() => {});
     return this.#parking;
@@ -175,17 +193,11 @@ export class Holding {
           this.#claim = { ...this.#claim, record: { ...record, fired_at: at } };
           return;
         case "refused":
-          throw this.#noMark(claimTaken(record.key, event.current?.record));
+          throw claimTaken(record.key, event.current?.record);
         case "unanswered":
-          if (event.fault !== "store" || tries >= markTriesMax || !this.lease.isValid())
-            throw this.#noMark(event.error);
+          if (event.fault !== "store" || tries >= markTriesMax || !this.lease.isValid()) throw event.error;
       }
     }
-  }
-
-  #noMark(error: unknown): unknown {
-    this.#markFailure = { error };
-    return error;
   }
 
   /** The mark may have taken longer than the claim held. */
@@ -196,9 +208,8 @@ export class Holding {
     if (!this.lease.isValid()) await this.lease.renew();
   }
 
-  async #park(reason: unknown): Promise<never> {
-    const { reason: stored = null }: Fields = checkFields({ reason }, "", this.#context.limits);
-    const write = park(this.#claim, stored);
+  async #park(reason: JsonValue): Promise<never> {
+    const write = park(this.#claim, reason);
     this.#state = "parked";
     this.lease.end();
     await settle(this.#context, write, this.#claim.timing);

@@ -88,7 +88,7 @@ function endOfThrow(context: CallContext, call: PreparedCall, holding: Holding, 
   const { tool, key } = call.identity;
   const { claim } = holding;
   // It was told not to begin its effect, and that is what it has thrown.
-  if (holding.isMarkFailure(thrown)) return release(claim, encodeError(thrown));
+  if (holding.endedBeforeEffect(thrown)) return release(claim, encodeError(thrown));
   const failure = classOf(thrown, { tool, key, attempt: claim.record.attempt }, call.settings.classify);
   const error = encodeError(thrown);
   switch (outcomeFor(failure, claim.record)) {

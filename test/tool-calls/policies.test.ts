@@ -274,6 +274,23 @@ describe("a tool that marks", () => {
     expect((await calls.get(request))?.fields.status).toBe("unknown");
   });
 
+  it("is free again when it could not be sure of its claim after the mark, but not when it had fired before", async () => {
+    const statusAfter = async (announced: number) => {
+      const { clock, worker } = await openScene();
+      const { calls, network } = worker("A");
+      const unsure = calls.run(marking, async (call) => {
+        for (let times = 0; times < announced; times++) await call.fired();
+        network.fault("renew", "unreachable", 100);
+        clock.advance(31_000);
+        await call.fired();
+      });
+      expect(await outcomeOf(unsure)).toBeInstanceOf(Error);
+      return (await calls.get(request))?.fields.status;
+    };
+    expect(await statusAfter(0)).toBe("released");
+    expect(await statusAfter(1)).toBe("unknown");
+  });
+
   it("whose claim was taken over does not fire", async () => {
     const { worker, advance } = await openScene();
     const late = worker("B");
@@ -344,6 +361,16 @@ describe("a parked call", () => {
     expect(await outcomeOf(other.park("wait"))).toMatchObject({ code: "call_parked" });
     expect(await outcomeOf(other.complete(1))).toMatchObject({ code: "invalid_request" });
     expect(await outcomeOf(other.fired())).toMatchObject({ code: "claim_lost" });
+  });
+
+  it("stays with its holder when the reason cannot be stored", async () => {
+    const { worker } = await openScene();
+    const { calls } = worker("A");
+    const outcome = await calls.run(review, async (call) => {
+      const refused = await outcomeOf(call.park(new Date(0)));
+      return refused instanceof Error ? refused.message : "parked";
+    });
+    expect(outcome).toMatchObject({ result: expect.stringContaining("reason"), was_replay: false });
   });
 
   it("is parked also when its tool does not wait for that, and when the reason is none", async () => {
