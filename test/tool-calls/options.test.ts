@@ -31,7 +31,7 @@ describe("the options", () => {
     ["a text", { waitTimeout: "30" }],
     ["no bound on a tool's time", { maxRunTime: Infinity }],
     ["an option that does not exist", { pendingTTL: 60 }],
-    ["a policy, which is not there yet", { policy: "review" }],
+    ["a policy that there is not", { policy: "retry" }],
     ["a shape that no store takes", { shape: "Tool Call" }],
     ["a classifier that is no function", { classify: "failed" }],
     ["an owner that is no text", { owner: 7 }],
