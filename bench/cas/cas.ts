@@ -13,7 +13,7 @@ import {
 } from "../table.js";
 import type { BenchWorld, Durability } from "../world.js";
 import { hotKeyTable } from "./hot-key-table.js";
-import { RawLevel, rawGet, rawPut } from "./raw-level.js";
+import { RawLevel, rawGet, rawPut, rawPutAndLog } from "./raw-level.js";
 import { readCases } from "./read-cases.js";
 import { writeComparisons } from "./write-cases.js";
 
@@ -65,7 +65,11 @@ async function comparisonsOf(
   const [creating = [], ...others] = await writeComparisons(store, { shape: "written", callers });
   const reads = await readCases(store, "read");
   if (callers > 1) return [creating, ...others, reads];
-  return [[rawPut(raw, durability), ...creating], ...others, [await rawGet(raw), ...reads]];
+  return [
+    [rawPut(raw, durability), rawPutAndLog(raw, durability), ...creating],
+    ...others,
+    [await rawGet(raw), ...reads],
+  ];
 }
 
 function targetsOf(measured: Measured, rows: readonly BenchRow[], durability: Durability): TargetResult[] {

@@ -158,7 +158,13 @@ describe("the group", () => {
       );
       const [alone, together, hot] = tables;
       const reads = ["get-hit", "get-miss"];
-      expect(alone?.rows.map((row) => row.case)).toEqual(["raw-level-put", ...all, "raw-level-get", ...reads]);
+      expect(alone?.rows.map((row) => row.case)).toEqual([
+        "raw-level-put",
+        "raw-level-put-and-log",
+        ...all,
+        "raw-level-get",
+        ...reads,
+      ]);
       expect(together?.rows.map((row) => row.case)).toEqual([...all, ...reads]);
       expect(hot?.rows.map((row) => row.case)).toEqual(["1 caller", "4 callers"]);
       for (const { rows, title, setting } of tables) {
