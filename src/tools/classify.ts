@@ -35,10 +35,10 @@ export interface ToolClassification {
   readonly sideEffect: boolean;
   /** What it declares, or what it is taken for: without a word of its own, something that cannot be undone. */
   readonly effect: ToolEffect;
-  /** What makes a second fire harmless; `none` for a tool without side effects. */
-  readonly mechanism: ToolMechanism;
-  /** What happens to a call in doubt. */
-  readonly policy: ToolCallPolicy;
+  /** What makes a second fire harmless; null when there is nothing to guard. */
+  readonly mechanism: ToolMechanism | null;
+  /** What happens to a call in doubt; null when there is nothing to guard. */
+  readonly policy: ToolCallPolicy | null;
   /** Why, in sentences for people. */
   readonly reasons: readonly string[];
   /** What would make it safer. */
@@ -57,15 +57,18 @@ export function classify(tool: ClassifiableTool): ToolClassification {
   const evidence = evidenceOf(tool.name);
   const against = reasonsForEffect(tool, evidence);
   const sideEffect = against.length > 0;
-  const declared = tool.effect;
-  const mechanism = sideEffect ? firstMechanism(tool.mechanism) : "none";
+  if (!sideEffect) {
+    const reasons = reasonsToLeave(tool, evidence);
+    return { sideEffect, effect: tool.effect ?? "reads", mechanism: null, policy: null, reasons, advice: [] };
+  }
+  const mechanism = firstMechanism(tool.mechanism);
   return {
     sideEffect,
-    effect: sideEffect ? effectOf(declared) : (declared ?? "reads"),
+    effect: effectOf(tool.effect),
     mechanism,
     policy: policyFor(mechanism, tool),
-    reasons: sideEffect ? [...against, ...reasonsForPolicy(tool, mechanism)] : reasonsToLeave(tool, evidence),
-    advice: sideEffect ? adviceFor(tool, evidence, mechanism) : [],
+    reasons: [...against, ...reasonsForPolicy(tool, mechanism)],
+    advice: adviceFor(tool, evidence, mechanism),
   };
 }
 

@@ -4,7 +4,7 @@ import { kindOf } from "../documents/value-kind.js";
 import type { ToolCalls } from "../tool-calls/index.js";
 import { type ClassifiableTool, classify, type ToolClassification } from "./classify.js";
 import { type Definition, definitionOf } from "./define-tool.js";
-import { changesTheWorld } from "./effect.js";
+import { changesTheWorld, firstMechanism, policyFor } from "./effect.js";
 import { checkNames, type GuardOptions, type GuardSettings, resolveGuardOptions } from "./guard-options.js";
 import { GuardedRun } from "./guarded-run.js";
 import type { GuardedTool, GuardedTools, ToolLike, ToolSet } from "./guarded-types.js";
@@ -110,7 +110,7 @@ function judge(entry: Entry, settings: GuardSettings): ToolClassification {
 }
 
 function left(classification: ToolClassification, reason: string): ToolClassification {
-  return { ...classification, sideEffect: false, reasons: [reason], advice: [] };
+  return { ...classification, sideEffect: false, mechanism: null, policy: null, reasons: [reason], advice: [] };
 }
 
 /** The tool with what the options add to it. */
@@ -126,7 +126,7 @@ function ruleOf(definition: Definition | undefined, rule: ToolRule | undefined):
 function wrap({ name, tool, definition }: Entry, calls: ToolCalls, settings: GuardSettings): ToolLike {
   if (guardedTools.has(tool)) return tool;
   const rule = ruleOf(definition, settings.rules[name]);
-  const { policy } = classify({ ...rule, name, annotations: tool.annotations });
+  const policy = policyFor(firstMechanism(rule.mechanism), rule);
   const run = new GuardedRun({ name, tool, definition, rule: { ...rule, policy }, calls, settings });
   // What the framework finds on the tool besides, it finds on the guarded one, of whatever class it is.
   const guarded: ToolLike = Object.create(Object.getPrototypeOf(tool), {
