@@ -4,7 +4,7 @@ import { checkFunction, readMembers } from "../documents/request-members.js";
 import { kindOf } from "../documents/value-kind.js";
 import type { ToolCall } from "../tool-calls/index.js";
 import { type CallArguments, readArguments } from "./arguments.js";
-import { type GuardedCallOptions, readCallContext } from "./call-context.js";
+import { type GuardedCallOptions, readCallOrigin } from "./call-origin.js";
 import type { ToolAnnotations } from "./classify.js";
 import { changesTheWorld, type ToolEffect } from "./effect.js";
 import { isStandardSchema } from "./schema.js";
@@ -112,7 +112,7 @@ export function defineTool<S extends StandardSchemaV1, E extends ToolEffect, R>(
         `the tool ${JSON.stringify(name)} has side effects: call it through guardTools`,
       );
     }
-    const { signal } = readCallContext(options);
+    const { signal } = readCallOrigin(options);
     const { value } = await readArguments(args, given);
     return enterDefined(declared, value, { tool: name, signal, options });
   };

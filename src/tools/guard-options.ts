@@ -21,6 +21,7 @@ export interface GuardOptions {
   readonly rules?: { readonly [tool: string]: ToolRule } | undefined;
   /** Names of tools to leave alone, whatever they look like. */
   readonly leave?: readonly string[] | undefined;
+  /** True when absent. Tools that say what form their results have (`outputSchema`, `toModelOutput`) need it said. */
   readonly envelope?: EnvelopeOption | undefined;
   /**
    * What becomes of a call that is not made (a conflict, one in flight, in doubt, parked or failed before): `"throw"`, the
@@ -40,7 +41,8 @@ export interface GuardSettings {
   readonly scopeOf: NonNullable<GuardOptions["scopeOf"]>;
   readonly rules: { readonly [tool: string]: ToolRule };
   readonly leave: ReadonlySet<string>;
-  readonly envelope: EnvelopeOption;
+  /** undefined: nobody has said. */
+  readonly envelope: EnvelopeOption | undefined;
   readonly refusals: "throw" | "return";
   readonly similar: SimilarCalls | undefined;
   readonly isInterrupt: (error: unknown) => boolean;
@@ -64,14 +66,14 @@ const knownRuleMembers: ReadonlySet<string> = new Set(ruleMembers);
 /** @throws InvalidRequestError */
 export function resolveGuardOptions(options: GuardOptions): GuardSettings {
   readMembers(options, "", "the options", optionMembers);
-  const { scope, scopeOf, rules = {}, leave = [], envelope = true, refusals = "throw", similar } = options;
+  const { scope, scopeOf, rules = {}, leave = [], envelope, refusals = "throw", similar } = options;
   const { isInterrupt = isFrameworkInterrupt, clock = systemClock } = options;
   if (scope !== undefined && scope !== null && typeof scope !== "string") {
     throw new InvalidRequestError("scope", `must be a string or null, not ${kindOf(scope)}`);
   }
   checkFunction(scopeOf, "scopeOf");
   checkFunction(isInterrupt, "isInterrupt");
-  if (typeof envelope !== "boolean") checkFunction(envelope, "envelope");
+  if (envelope !== true && envelope !== false) checkFunction(envelope, "envelope");
   if (refusals !== "throw" && refusals !== "return") {
     throw new InvalidRequestError("refusals", `must be "throw" or "return", not ${shown(refusals)}`);
   }

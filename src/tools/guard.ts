@@ -1,5 +1,6 @@
 import { InvalidRequestError } from "../base/errors.js";
 import { memberPath } from "../documents/member-path.js";
+import { checkFunction } from "../documents/request-members.js";
 import { kindOf } from "../documents/value-kind.js";
 import type { ToolCalls } from "../tool-calls/index.js";
 import { type ClassifiableTool, classify, type ToolClassification } from "./classify.js";
@@ -8,7 +9,7 @@ import { changesTheWorld, firstMechanism, policyFor } from "./effect.js";
 import { checkNames, type GuardOptions, type GuardSettings, resolveGuardOptions } from "./guard-options.js";
 import { GuardedRun } from "./guarded-run.js";
 import type { GuardedTool, GuardedTools, ToolLike, ToolSet } from "./guarded-types.js";
-import type { ToolRule } from "./tool-rule.js";
+import { checkRule, type ToolRule } from "./tool-rule.js";
 
 /**
  * Puts the calls of a set of tools under a guard, so that each intent fires once. Only tools with side effects are wrapped;
@@ -71,8 +72,12 @@ interface Entry {
   readonly definition: Definition | undefined;
 }
 
-/** Guarded tools: guarded twice, a call would wait for itself. */
-const guardedTools = new WeakSet<object>();
+/** Functions that guard, also on a copy of their tool: guarded twice, a call would wait for itself. */
+const guards = new WeakSet<object>();
+
+function isGuarded({ execute }: ToolLike): boolean {
+  return execute !== undefined && guards.has(execute);
+}
 
 function entriesOf(tools: ToolSet): readonly Entry[] {
   if (typeof tools !== "object" || tools === null) {
@@ -85,6 +90,7 @@ function entriesOf(tools: ToolSet): readonly Entry[] {
     if (typeof tool !== "object" || tool === null) {
       throw new InvalidRequestError(path, `must be a tool, not ${kindOf(tool)}`);
     }
+    checkFunction(tool.execute, `${path}.execute`);
     const name = typeof tool.name === "string" && tool.name !== "" ? tool.name : inList ? undefined : place;
     if (name === undefined) throw new InvalidRequestError(path, "needs a name");
     // Calls of two tools with one name would be taken for each other's.
@@ -95,17 +101,18 @@ function entriesOf(tools: ToolSet): readonly Entry[] {
 }
 
 function judge(entry: Entry, settings: GuardSettings): ToolClassification {
-  const { name, tool, definition } = entry;
-  const classification = classify(describe(entry, settings));
+  const { name, tool } = entry;
+  const described = describe(entry, settings);
+  const classification = classify(described);
   if (settings.leave.has(name)) {
-    const { effect } = { ...definition, ...settings.rules[name] };
+    const { effect } = described;
     if (effect !== undefined && changesTheWorld(effect)) {
       throw new InvalidRequestError("leave", `names ${JSON.stringify(name)}, which declares the effect "${effect}"`);
     }
     return left(classification, "the options leave it alone");
   }
   if (tool.execute === undefined) return left(classification, "it is not executed here");
-  if (guardedTools.has(tool)) return left(classification, "it is guarded already");
+  if (isGuarded(tool)) return left(classification, "it is guarded already");
   return classification;
 }
 
@@ -114,18 +121,33 @@ function left(classification: ToolClassification, reason: string): ToolClassific
 }
 
 /** The tool with what the options add to it. */
-function describe({ name, tool, definition }: Entry, settings: GuardSettings): ClassifiableTool {
-  const { annotations } = tool;
-  return { ...ruleOf(definition, settings.rules[name]), name, annotations };
+function describe(entry: Entry, settings: GuardSettings): ClassifiableTool {
+  const { name, tool } = entry;
+  return { ...ruleOf(entry, settings), name, annotations: tool.annotations };
 }
 
-function ruleOf(definition: Definition | undefined, rule: ToolRule | undefined): ToolRule {
-  return { ...definition, ...rule };
+/** What a tool says of itself, and above it what the options say. @throws InvalidRequestError when the two contradict */
+function ruleOf({ name, definition }: Entry, { rules }: GuardSettings): ToolRule {
+  const added = Object.entries(rules[name] ?? {}).filter(([, value]) => value !== undefined);
+  const rule: ToolRule = { ...definition, ...Object.fromEntries(added) };
+  checkRule(rule, memberPath("rules", name));
+  return rule;
 }
 
-function wrap({ name, tool, definition }: Entry, calls: ToolCalls, settings: GuardSettings): ToolLike {
-  if (guardedTools.has(tool)) return tool;
-  const rule = ruleOf(definition, settings.rules[name]);
+/** Members by which tools of other makes say what form their results have. An envelope would break them unasked. */
+const resultForms = ["outputSchema", "toModelOutput"] as const;
+
+function wrap(entry: Entry, calls: ToolCalls, settings: GuardSettings): ToolLike {
+  const { name, tool, definition } = entry;
+  if (isGuarded(tool)) return tool;
+  const form = resultForms.find((member) => Reflect.get(tool, member) !== undefined);
+  if (form !== undefined && settings.envelope === undefined) {
+    throw new InvalidRequestError(
+      "envelope",
+      `is needed: ${JSON.stringify(name)} has ${form}, which must fit the answer`,
+    );
+  }
+  const rule = ruleOf(entry, settings);
   const policy = policyFor(firstMechanism(rule.mechanism), rule);
   const run = new GuardedRun({ name, tool, definition, rule: { ...rule, policy }, calls, settings });
   // What the framework finds on the tool besides, it finds on the guarded one, of whatever class it is.
@@ -133,6 +155,6 @@ function wrap({ name, tool, definition }: Entry, calls: ToolCalls, settings: Gua
     ...Object.getOwnPropertyDescriptors(tool),
     execute: { value: run.execute, enumerable: true, configurable: true, writable: true },
   });
-  guardedTools.add(guarded);
+  guards.add(run.execute);
   return guarded;
 }

@@ -1,6 +1,6 @@
 import type { ToolCall, ToolCallOutcome, ToolCallRequest, ToolCalls } from "../tool-calls/index.js";
 import { type CallArguments, readArguments } from "./arguments.js";
-import { type CallContext, readCallContext, withSignal } from "./call-context.js";
+import { type CallOrigin, readCallOrigin, withSignal } from "./call-origin.js";
 import { type Definition, enterDefined } from "./define-tool.js";
 import { answerOf } from "./envelope.js";
 import type { GuardSettings } from "./guard-options.js";
@@ -79,12 +79,12 @@ export class GuardedRun {
 
   async #prepare(given: unknown, options: unknown): Promise<Prepared> {
     const { name, definition, rule, calls, settings } = this.#guarding;
-    const context = readCallContext(options);
+    const origin = readCallOrigin(options);
     const args = await readArguments(definition?.args, given);
     const { identity } = args;
     const { scope, scopeOf, similar, clock, isInterrupt } = settings;
     const ofOptions = (): unknown => scopeOf(options, { tool: name, args: structuredClone(identity) });
-    const intent = intentOf(rule, args, context, { ofOptions, ofAll: scope }, clock.wallNow());
+    const intent = intentOf(rule, args, origin, { ofOptions, ofAll: scope }, clock.wallNow());
     const target = { tool: name, args: identity, ...intent };
     const watched: WatchedCall = {
       tool: name,
@@ -96,7 +96,7 @@ export class GuardedRun {
       },
     };
     await similar?.ask(watched);
-    const request = { ...target, ...callOptionsOf(rule), ...partsOf(context) };
+    const request = { ...target, ...callOptionsOf(rule), ...partsOf(origin) };
     return { request, args, watched, interrupts: new InterruptWatch(isInterrupt) };
   }
 
@@ -110,7 +110,7 @@ export class GuardedRun {
   }
 
   async #answer({ watched }: Prepared, outcome: ToolCallOutcome<unknown>): Promise<unknown> {
-    const { similar, envelope } = this.#guarding.settings;
+    const { similar, envelope = true } = this.#guarding.settings;
     if (!outcome.was_replay) await similar?.note(watched, outcome.original_called_at);
     return answerOf(outcome, envelope);
   }
@@ -126,7 +126,7 @@ function callOptionsOf({ policy, marks, reconcile, classify, times }: ToolRule):
   return { ...times, policy, marks, reconcile, classify };
 }
 
-function partsOf({ signal, extra }: CallContext): Partial<ToolCallRequest> {
+function partsOf({ signal, extra }: CallOrigin): Partial<ToolCallRequest> {
   return { signal, ...(Object.keys(extra).length === 0 ? {} : { extra }) };
 }
 

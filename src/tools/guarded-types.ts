@@ -1,5 +1,5 @@
 import type { FinalResult, ToolCallOutcome } from "../tool-calls/index.js";
-import type { GuardedCallOptions } from "./call-context.js";
+import type { GuardedCallOptions } from "./call-origin.js";
 import type { ToolAnnotations } from "./classify.js";
 import type { ToolEnvelope } from "./envelope.js";
 import type { GuardOptions } from "./guard-options.js";
@@ -18,6 +18,8 @@ export interface ToolLike {
   readonly name?: string | undefined;
   readonly execute?: ((...args: never[]) => unknown) | undefined;
   readonly annotations?: ToolAnnotations | undefined;
+  readonly description?: unknown;
+  readonly inputSchema?: unknown;
 }
 
 /** Tools by their names, or in a list. */
@@ -62,7 +64,8 @@ export type GuardedTools<T extends ToolSet, O extends GuardOptions = GuardOption
 };
 
 /** A tool that is an async generator function stays one: its chunks, then the answer. */
-type GuardedExecute<T, A> =
-  ReturnType<Execute<T>> extends AsyncIterable<infer C>
+type GuardedExecute<T, A> = [ReturnType<Execute<T>>] extends [never]
+  ? (args: ArgsOf<T>, options?: OptionsOf<T>) => Promise<A>
+  : ReturnType<Execute<T>> extends AsyncIterable<infer C>
     ? (args: ArgsOf<T>, options?: OptionsOf<T>) => AsyncGenerator<C | A, void>
     : (args: ArgsOf<T>, options?: OptionsOf<T>) => Promise<A>;

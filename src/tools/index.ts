@@ -1,4 +1,4 @@
-export type { GuardedCallOptions } from "./call-context.js";
+export type { GuardedCallOptions } from "./call-origin.js";
 export { type ClassifiableTool, classify, type ToolAnnotations, type ToolClassification } from "./classify.js";
 export {
   type CallOf,

@@ -1,7 +1,7 @@
 import { InvalidRequestError } from "../base/errors.js";
 import { canonicalJson } from "../documents/canonical-json.js";
 import type { CallArguments } from "./arguments.js";
-import type { CallContext } from "./call-context.js";
+import type { CallOrigin } from "./call-origin.js";
 import { makeStable } from "./stable-key.js";
 import type { ScopeRule, ToolRule } from "./tool-rule.js";
 
@@ -33,7 +33,7 @@ export interface ScopeSource {
 export function intentOf(
   rule: Pick<ToolRule, "key" | "scope">,
   args: CallArguments,
-  context: CallContext,
+  origin: CallOrigin,
   source: ScopeSource,
   now: number,
 ): Intent {
@@ -41,8 +41,8 @@ export function intentOf(
   const of = (make: (args: never) => unknown, path: string): string => {
     return makeStable(() => make(structuredClone(args.value) as never), path, text, now);
   };
-  const key = context.key ?? (rule.key === undefined ? undefined : of(rule.key, "key"));
-  const scope = scopeOf(rule.scope, context, source, of);
+  const key = origin.key ?? (rule.key === undefined ? undefined : of(rule.key, "key"));
+  const scope = scopeOf(rule.scope, origin, source, of);
   if (key === undefined && scope === undefined) {
     throw new InvalidRequestError(
       "scope",
@@ -50,19 +50,19 @@ export function intentOf(
         "remembered. Give the turn or the run, or null if the arguments alone name the intent",
     );
   }
-  refuseEmission(key, "key", context);
-  refuseEmission(scope ?? undefined, "scope", context);
+  refuseEmission(key, "key", origin);
+  refuseEmission(scope ?? undefined, "scope", origin);
   return { key, scope: scope ?? undefined };
 }
 
 /** null: everywhere; undefined: nobody has said. */
 function scopeOf(
   rule: ScopeRule | undefined,
-  context: CallContext,
+  origin: CallOrigin,
   source: ScopeSource,
   of: (make: (args: never) => unknown, path: string) => string,
 ): string | null | undefined {
-  if (context.scope !== undefined) return context.scope;
+  if (origin.scope !== undefined) return origin.scope;
   if (typeof rule === "function") return of(rule, "scope");
   if (rule !== undefined) return rule;
   const ofOptions = source.ofOptions();
@@ -72,7 +72,7 @@ function scopeOf(
 }
 
 /** An id that is new for every emission would make each of them an intent of its own. */
-function refuseEmission(value: string | undefined, path: string, { toolCallId }: CallContext): void {
+function refuseEmission(value: string | undefined, path: string, { toolCallId }: CallOrigin): void {
   if (value === undefined || value !== toolCallId) return;
   throw new InvalidRequestError(
     path,

@@ -121,6 +121,16 @@ describe("arguments", () => {
     }
   });
 
+  it("are judged before a replay, too", async () => {
+    const { worker } = await openScene();
+    const args = z.object({ order: z.number() });
+    const tool = defineTool({ name: "pay", args, effect: "writes", key: () => "one", execute: () => "paid" });
+    const { execute } = guardTool(tool, worker("A").calls);
+    await execute({ order: 7 });
+    expect(await outcomeOf(execute({ order: "7" } as never))).toMatchObject({ path: "args.order" });
+    expect(await execute({ order: 7 })).toMatchObject({ result: "paid", was_replay: true });
+  });
+
   it("are all named in one message, as far as a model reads", async () => {
     const { worker } = await openScene();
     const args = z.object(Object.fromEntries(Array.from({ length: 14 }, (_, index) => [`m${index}`, z.string()])));

@@ -33,7 +33,7 @@ export interface GuardedCallOptions {
 }
 
 /** The same, read. */
-export interface CallContext {
+export interface CallOrigin {
   readonly key: string | undefined;
   readonly scope: string | undefined;
   readonly toolCallId: string | undefined;
@@ -54,7 +54,7 @@ const identityMembers = {
  *
  * @throws InvalidRequestError when a key, a scope or a signal is none
  */
-export function readCallContext(options: unknown): CallContext {
+export function readCallOrigin(options: unknown): CallOrigin {
   const extra: Fields = {};
   for (const [name, spellings] of Object.entries(identityMembers)) {
     const value = firstOf(options, spellings);
