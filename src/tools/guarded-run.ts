@@ -90,6 +90,7 @@ export class GuardedRun {
       tool: name,
       args: identity,
       key: calls.keyOf(target),
+      options,
       wasBegun: async () => {
         const record = await calls.get(target);
         return record !== undefined && record.fields.status !== "planned";

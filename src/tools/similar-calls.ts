@@ -20,6 +20,8 @@ export interface SimilarCall {
   readonly args: JsonValue;
   /** The whole key of the call that is about to be made. */
   readonly key: string;
+  /** What the framework or the caller gave with it: whom to ask. */
+  readonly options: unknown;
   readonly earlier: {
     readonly key: string;
     /** When it was made: ISO 8601, UTC. */
@@ -56,6 +58,7 @@ export interface WatchedCall {
   readonly args: JsonValue;
   /** The whole key. */
   readonly key: string;
+  readonly options: unknown;
   /** Whether this very intent was begun before: trying it again is no similar call. */
   readonly wasBegun: () => Promise<boolean>;
 }
@@ -91,8 +94,8 @@ export class SimilarCalls {
     if (target === undefined) return;
     const earlier = await this.#find(call, target);
     if (earlier === undefined) return;
-    const { tool, args, key } = call;
-    await this.#options.onSimilar({ tool, target, args, key, earlier });
+    const { tool, args, key, options } = call;
+    await this.#options.onSimilar({ tool, target, args, key, options, earlier });
   }
 
   /** Notes a success. A note that cannot be written is a warning less, and no fault of the call. */
@@ -113,7 +116,7 @@ export class SimilarCalls {
       const note = await store.getDocument(shape, this.#idOf(call, target));
       if (note === undefined) return undefined;
       const { key, called_at } = note.fields;
-      if (typeof key !== "string" || typeof called_at !== "string" || key === call.key) return undefined;
+      if (typeof key !== "string" || typeof called_at !== "string") return undefined;
       if (await call.wasBegun()) return undefined;
       const seconds_ago = (Date.parse(note.as_of) - Date.parse(note.updated_at)) / 1000;
       return { key, called_at, seconds_ago };

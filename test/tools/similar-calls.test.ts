@@ -39,6 +39,7 @@ describe("a call to the same target within a minute of a success", () => {
         target: hi.to,
         args: { ...hello, urgent: false },
         key: keyOfHello,
+        options: { scope: "turn-2" },
         earlier: {
           key: calls.keyOf({ tool: "send_email", args: { ...hi, urgent: false }, scope: "turn-1" }),
           called_at: calledAt,
