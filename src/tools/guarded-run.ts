@@ -112,7 +112,8 @@ export class GuardedRun {
 
   async #answer({ watched }: Prepared, outcome: ToolCallOutcome<unknown>): Promise<unknown> {
     const { similar, envelope = true } = this.#guarding.settings;
-    if (!outcome.was_replay) await similar?.note(watched, outcome.original_called_at);
+    // A store that did not answer just now would only keep the caller waiting once more.
+    if (!outcome.was_replay && outcome.persisted) await similar?.note(watched, outcome.original_called_at);
     return answerOf(outcome, envelope);
   }
 

@@ -36,7 +36,7 @@ export interface SimilarCallsOptions<Shapes = AnyShapes> {
   /** Seconds after a success in which another call to the same target is similar; 60 when absent. */
   readonly within?: number | undefined;
   /** Whom or what a call is about: the recipient, the account. undefined: it is not watched. */
-  readonly targetOf: (args: JsonValue, tool: string) => string | undefined;
+  readonly targetOf: (args: never, tool: string) => string | undefined;
   /** Warns, asks, or tells. The call waits for it, and is not made when it throws. */
   readonly onSimilar: (similar: SimilarCall) => void | Promise<void>;
   /** The shape of the notes; "similar-call" when absent. */
@@ -126,7 +126,7 @@ export class SimilarCalls {
   }
 
   #targetOf({ args, tool }: WatchedCall): string | undefined {
-    const target: unknown = this.#options.targetOf(structuredClone(args), tool);
+    const target: unknown = this.#options.targetOf(structuredClone(args) as never, tool);
     if (target === undefined || typeof target === "string") return target;
     throw new InvalidRequestError("targetOf", `must make a string or undefined, not ${kindOf(target)}`);
   }

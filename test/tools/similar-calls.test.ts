@@ -5,7 +5,7 @@ import { Gate, Mailbox } from "./tool-scene.js";
 
 const hi = { to: "ann@example.com", subject: "hi" };
 const hello = { ...hi, subject: "hello there" };
-const targetOf = (args: unknown) => (args as { to?: string }).to;
+const targetOf = ({ to }: { to?: string }) => to;
 
 /** A guarded mailbox whose similar calls are heard of. */
 async function watched(onSimilar: (similar: SimilarCall) => void | Promise<void> = () => {}) {
@@ -136,6 +136,15 @@ describe("the notes", () => {
     expect(await execute(hello, { scope: "turn-2" })).toMatchObject({ was_replay: false });
     expect(heard).toEqual([]);
     expect(box.sent).toHaveLength(2);
+  });
+
+  it("are not tried when the outcome itself could not be stored", async () => {
+    const { execute, box, network } = await watched();
+    box.afterwards = async () => {
+      network.down = true;
+    };
+    expect(await execute(hi, { scope: "turn-1" })).toMatchObject({ result: { message: 1 } });
+    expect(network.sent).not.toContain("undefined");
   });
 
   it("are watched for by options that are judged", async () => {
