@@ -19,7 +19,10 @@ export class IdempotencyConflictError extends OnceKvError {
 
   constructor(seen: SeenRecord, givenFingerprint: string) {
     const { record } = seen;
-    super("idempotency_conflict", `${called(record)} was called before under the same key with other arguments`);
+    super(
+      "idempotency_conflict",
+      `${called(record)} was called before under the same key with other arguments; do not call again with yet others`,
+    );
     this.key = record.key;
     this.tool = record.tool;
     this.call_status = record.status;

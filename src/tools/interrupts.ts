@@ -1,0 +1,44 @@
+import { CallParkedError, type ToolCall } from "../tool-calls/index.js";
+
+/*
+ * A framework that stops for a person's word throws, and runs the tool again from its first line when the word is given.
+ * Such a throw is no failure: the call is parked, and the throw goes on to the framework as it is. It says that nothing
+ * was done yet; a tool that has its effect before it interrupts has it again when it is resumed, unless it marks it.
+ */
+
+/** Names under which LangGraph throws. */
+const interruptNames: ReadonlySet<unknown> = new Set(["GraphInterrupt", "NodeInterrupt"]);
+
+/** Whether a throw is the interrupt of a framework, by its name. */
+export function isFrameworkInterrupt(error: unknown): boolean {
+  return typeof error === "object" && error !== null && interruptNames.has(Reflect.get(error, "name"));
+}
+
+/** Follows one call, and parks it when its tool interrupts. */
+export class InterruptWatch {
+  readonly #isInterrupt: (error: unknown) => boolean;
+  #interrupt: { readonly error: unknown } | undefined;
+
+  constructor(isInterrupt: (error: unknown) => boolean) {
+    this.#isInterrupt = isInterrupt;
+  }
+
+  /** Enters the tool in this very turn. */
+  async enter(call: ToolCall, tool: () => unknown): Promise<unknown> {
+    try {
+      return await tool();
+    } catch (error) {
+      if (!this.#isInterrupt(error)) throw error;
+      this.#interrupt = { error };
+      // The run hears by itself that it was parked. Where it could not be, after the mark of the effect, the throw is
+      // recorded like any other: the effect may have been.
+      await call.park("interrupted by its framework").catch(() => {});
+      throw error;
+    }
+  }
+
+  /** What the caller gets for what the run rejected with. */
+  thrown(error: unknown): unknown {
+    return this.#interrupt !== undefined && error instanceof CallParkedError ? this.#interrupt.error : error;
+  }
+}
