@@ -27,7 +27,8 @@ export interface SqliteRequest<A = unknown> extends TransactionRequest<A> {
  * holds for what the work does in this database, and for nothing else that it does.
  *
  * It begins and commits a transaction when none is open. Within an open one it is a part of that: the call counts when
- * the owner commits, and not before. The work must not be async: when it returns, all of it is done.
+ * the owner commits, and not before; where that has read before others wrote, SQLite refuses every write in it with
+ * `SQLITE_BUSY_SNAPSHOT`, and its owner must begin anew. The work must not be async: when it returns, all of it is done.
  *
  * @returns the stored result, JSON or undefined
  * @throws InvalidRequestError, TooLargeError, also when the result is a promise, not JSON or too large: nothing is

@@ -32,7 +32,11 @@ export function checkSqliteDatabase(database: unknown): void {
   }
 }
 
-/** Whether somebody else has the file, and waiting for it has taken too long. */
+/**
+ * Whether somebody else has the file, and waiting for it has taken too long. `SQLITE_BUSY_SNAPSHOT` is not that: it says
+ * that a transaction has read what is no longer so, and no waiting helps.
+ */
 export function isBusy(thrown: unknown): boolean {
-  return thrown instanceof Error && "code" in thrown && thrown.code === "SQLITE_BUSY";
+  if (!(thrown instanceof Error && "code" in thrown)) return false;
+  return thrown.code === "SQLITE_BUSY" || thrown.code === "SQLITE_BUSY_RECOVERY";
 }

@@ -1,7 +1,7 @@
 import { Client } from "pg";
 import { expect, it } from "vitest";
-import { createTableSql, onceInTransaction } from "../../src/sql/index.js";
-import { openScene } from "./postgres-scene.js";
+import { createTableSql, onceInTransaction, purgeExpired } from "../../src/sql/index.js";
+import { Gate, openScene } from "./postgres-scene.js";
 import { describeWithPostgres } from "./postgres-server.js";
 
 describeWithPostgres("a call in PostgreSQL", (server) => {
@@ -231,6 +231,33 @@ describeWithPostgres("a call in PostgreSQL", (server) => {
     } finally {
       client.release();
     }
+  });
+
+  it("is forgotten by a purge when its window is over, and not before", async () => {
+    const scene = await openScene(server);
+    for (const key of ["a", "b", "c"]) await scene.order({ key, completedTtl: 0.001 });
+    await scene.order({ key: "d" });
+    await scene.pool.query("SELECT pg_sleep(0.005)");
+    const table = scene.calls;
+    expect(await purgeExpired(scene.pool, { table, limit: 2 })).toBe(2);
+    expect(await purgeExpired(scene.pool, { table })).toBe(1);
+    expect(await purgeExpired(scene.pool, { table })).toBe(0);
+    expect(await scene.rows()).toMatchObject([{ key: "place_order:d" }]);
+    await expect(purgeExpired(scene.pool, { limit: 1.5 })).rejects.toMatchObject({ path: "limit" });
+    await expect(purgeExpired(scene.pool, { table: "no; such" })).rejects.toMatchObject({ path: "table" });
+  });
+
+  it("is passed over by a purge while another call replaces its row", async () => {
+    const scene = await openScene(server);
+    await scene.order({ key: "k", completedTtl: 0.001 });
+    await scene.pool.query("SELECT pg_sleep(0.005)");
+    const gate = new Gate();
+    const again = scene.order({ key: "k" }, () => gate.pass());
+    await gate.reached;
+    expect(await purgeExpired(scene.pool, { table: scene.calls })).toBe(0);
+    gate.open();
+    expect((await again).was_replay).toBe(false);
+    expect(await scene.order({ key: "k" })).toMatchObject({ was_replay: true });
   });
 
   it("does not take a client for a pool: it is not connected, and nothing is done with it", async () => {

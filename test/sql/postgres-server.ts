@@ -3,7 +3,7 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, realpath
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { Pool, type PoolConfig } from "pg";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, it, onTestFinished } from "vitest";
 
 /*
  * A PostgreSQL of a test file's own, in a temporary folder and reached through a socket in there. It is made when the file
@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, it } from "vitest";
 
 /** The running server. */
 export interface PostgresServer {
-  /** A pool that ends with the file. */
+  /** A pool that ends with the running test. */
   pool(config?: PoolConfig): Pool;
 }
 
@@ -27,13 +27,11 @@ export function describeWithPostgres(name: string, tests: (server: PostgresServe
     return;
   }
   describe(name, () => {
-    const pools: Pool[] = [];
     let started: Started | undefined;
     beforeAll(async () => {
       started = await start(programs);
     });
     afterAll(async () => {
-      await Promise.all(pools.map((pool) => pool.end()));
       await started?.stop();
     });
     tests({
@@ -42,7 +40,7 @@ export function describeWithPostgres(name: string, tests: (server: PostgresServe
         const pool = new Pool({ host: started.folder, user: "tester", database: "postgres", ...config });
         // Connections that a test kills while nobody uses them say so here.
         pool.on("error", () => {});
-        pools.push(pool);
+        onTestFinished(() => pool.end());
         return pool;
       },
     });
