@@ -90,7 +90,7 @@ function sqliteTable(table: string, index: string, bareTable: string): string {
   completed_at text,
   expires_at text,
   result text
-) WITHOUT ROWID;
+);
 CREATE INDEX IF NOT EXISTS ${index} ON ${bareTable} (expires_at);
 `;
 }

@@ -139,8 +139,8 @@ describeWithPostgres("a call in PostgreSQL", (server) => {
 
   it("takes a call whose window is over for absent, also with other arguments", async () => {
     const scene = await openScene(server);
-    const first = await scene.order({ key: "k", completedTtl: 0.001 });
-    await scene.pool.query("SELECT pg_sleep(0.005)");
+    const first = await scene.order({ key: "k" });
+    await scene.expireAll();
     const second = await scene.order({ key: "k", args: { other: true }, completedTtl: 60 });
     expect(second).toMatchObject({ was_replay: false, result: { order: 2 } });
     expect(Date.parse(second.original_called_at)).toBeGreaterThan(Date.parse(first.original_called_at));
@@ -150,8 +150,8 @@ describeWithPostgres("a call in PostgreSQL", (server) => {
 
   it("keeps the row of a call whose window is over when the work that was to replace it throws", async () => {
     const scene = await openScene(server);
-    await scene.order({ key: "k", completedTtl: 0.001 });
-    await scene.pool.query("SELECT pg_sleep(0.005)");
+    await scene.order({ key: "k" });
+    await scene.expireAll();
     const before = await scene.rows();
     await expect(scene.order({ key: "k" }, () => Promise.reject(new Error("no")))).rejects.toThrow("no");
     expect(await scene.rows()).toEqual(before);
@@ -235,9 +235,9 @@ describeWithPostgres("a call in PostgreSQL", (server) => {
 
   it("is forgotten by a purge when its window is over, and not before", async () => {
     const scene = await openScene(server);
-    for (const key of ["a", "b", "c"]) await scene.order({ key, completedTtl: 0.001 });
+    for (const key of ["a", "b", "c"]) await scene.order({ key });
+    await scene.expireAll();
     await scene.order({ key: "d" });
-    await scene.pool.query("SELECT pg_sleep(0.005)");
     const table = scene.calls;
     expect(await purgeExpired(scene.pool, { table, limit: 2 })).toBe(2);
     expect(await purgeExpired(scene.pool, { table })).toBe(1);
@@ -249,8 +249,8 @@ describeWithPostgres("a call in PostgreSQL", (server) => {
 
   it("is passed over by a purge while another call replaces its row", async () => {
     const scene = await openScene(server);
-    await scene.order({ key: "k", completedTtl: 0.001 });
-    await scene.pool.query("SELECT pg_sleep(0.005)");
+    await scene.order({ key: "k" });
+    await scene.expireAll();
     const gate = new Gate();
     const again = scene.order({ key: "k" }, () => gate.pass());
     await gate.reached;

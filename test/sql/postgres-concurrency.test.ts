@@ -59,8 +59,8 @@ describeWithPostgres("calls side by side in PostgreSQL", (server) => {
 
   it.each(levels)("lets one of several replace a row whose window is over, under %s", async (isolationLevel) => {
     const scene = await openScene(server, 20);
-    await scene.order({ key: "k", completedTtl: 0.001 });
-    await scene.pool.query("SELECT pg_sleep(0.005)");
+    await scene.order({ key: "k" });
+    await scene.expireAll();
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => scene.order({ key: "k", isolationLevel })));
     expect(outcomes.filter(({ was_replay }) => !was_replay)).toHaveLength(1);
     expect(await scene.orderCount()).toBe(2);

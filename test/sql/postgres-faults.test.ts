@@ -1,6 +1,7 @@
 import type { PoolClient } from "pg";
 import { expect, it } from "vitest";
 import { onceInTransaction, type PostgresClient } from "../../src/sql/index.js";
+import { SeededRandom } from "../crash/seeded-random.js";
 import { FaultyPool } from "./faulty-pool.js";
 import { Gate, openScene, type Scene, terminate, waitingSessions } from "./postgres-scene.js";
 import { describeWithPostgres } from "./postgres-server.js";
@@ -111,6 +112,50 @@ describeWithPostgres("connections to PostgreSQL that break", (server) => {
     const pool = server.pool({ host: "/nowhere", connectionTimeoutMillis: 5000 });
     const call = onceInTransaction(pool, { tool: "t", args: {} }, () => 0);
     await expect(call).rejects.toMatchObject({ code: "ENOENT" });
+  });
+});
+
+describeWithPostgres("callers whose connections break at any point", (server) => {
+  it("have each call done once in the end, when each calls until it is answered", async () => {
+    const scene = await openScene(server, 20);
+    const random = new SeededRandom(7);
+    // Who breaks connections must not wait for one of those that wait for it.
+    const operator = server.pool({ max: 2 });
+    const pool = new FaultyPool(scene.pool);
+    const breaking = (beginning: string): void => {
+      pool.at(beginning, async (client, proceed) => {
+        if (random.below(2) === 0) {
+          await terminate(operator, client);
+          return proceed();
+        }
+        await proceed();
+        throw lostConnection;
+      });
+    };
+    const points = ["BEGIN", "INSERT", "UPDATE", "COMMIT", "ROLLBACK", "SELECT"];
+    let failures = 0;
+    const callUntilAnswered = async (key: string): Promise<number> => {
+      for (;;) {
+        if (failures < 60) breaking(points[random.below(points.length)] ?? "COMMIT");
+        try {
+          const request = { tool: "place_order", args: {}, key, table: scene.calls };
+          const outcome = await onceInTransaction(pool, request, async (client) => {
+            const { rows } = await client.query(`INSERT INTO ${scene.orders} (note) VALUES ($1) RETURNING id`, [key]);
+            return rows.length;
+          });
+          return outcome.result;
+        } catch {
+          failures += 1;
+        }
+      }
+    };
+    const keys = Array.from({ length: 40 }, (_, n) => `key-${n % 8}`);
+    expect(await Promise.all(keys.map(callUntilAnswered))).toEqual(keys.map(() => 1));
+    expect(failures).toBeGreaterThanOrEqual(5);
+    const { rows } = await scene.pool.query(`SELECT note, count(*)::int AS count FROM ${scene.orders} GROUP BY note`);
+    expect(rows.sort((a, b) => (a.note < b.note ? -1 : 1))).toEqual(
+      Array.from({ length: 8 }, (_, n) => ({ note: `key-${n}`, count: 1 })),
+    );
   });
 });
 

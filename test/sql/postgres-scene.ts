@@ -19,6 +19,8 @@ export interface Scene {
   /** What stands, as everybody sees it. */
   orderCount(): Promise<number>;
   rows(): Promise<CallRow[]>;
+  /** Ends the windows of all calls that are done. */
+  expireAll(): Promise<void>;
 }
 
 export type Work = (client: PoolClient) => Promise<unknown> | unknown;
@@ -64,6 +66,9 @@ export async function openScene(server: PostgresServer, connections: number = 10
       const { rows } = await pool.query<CallRow>(`SELECT * FROM ${calls} ORDER BY key`);
       return rows;
     },
+    async expireAll() {
+      await pool.query(`UPDATE ${calls} SET expires_at = clock_timestamp()`);
+    },
   };
 }
 
@@ -80,7 +85,6 @@ export async function waitingSessions(pool: Pool, count: number): Promise<void> 
       "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
     );
     if (Number(rows[0]?.count) >= count) return;
-    await pool.query("SELECT pg_sleep(0.005)");
   }
 }
 
