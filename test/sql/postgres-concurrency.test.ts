@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { onceInTransaction } from "../../src/sql/index.js";
+import { FaultyPool } from "./faulty-pool.js";
 import { Gate, openScene, waitingSessions } from "./postgres-scene.js";
 import { describeWithPostgres } from "./postgres-server.js";
 
@@ -56,6 +57,62 @@ describeWithPostgres("calls side by side in PostgreSQL", (server) => {
       expect(await scene.orderCount()).toBe(1);
     },
   );
+
+  it.each(levels)(
+    "makes the others wait for the one who replaces a row whose window is over, under %s",
+    async (level) => {
+      const scene = await openScene(server);
+      await scene.order({ key: "k" });
+      await scene.expireAll();
+      const gate = new Gate();
+      const replacing = scene.order({ key: "k", isolationLevel: level }, async (client) => {
+        await gate.pass();
+        return scene.insert(client);
+      });
+      await gate.reached;
+      const others = [
+        scene.order({ key: "k", isolationLevel: level }),
+        scene.order({ key: "k", isolationLevel: level }),
+      ];
+      await waitingSessions(scene.pool, 2);
+      gate.open();
+      const replaced = await replacing;
+      expect(replaced.was_replay).toBe(false);
+      for (const other of await Promise.all(others)) expect(other).toEqual({ ...replaced, was_replay: true });
+      expect(await scene.orderCount()).toBe(2);
+    },
+  );
+
+  it.each(levels)("does not replace what another has replaced since it looked, under %s", async (isolationLevel) => {
+    const scene = await openScene(server);
+    await scene.order({ key: "k" });
+    await scene.expireAll();
+    const pool = new FaultyPool(scene.pool);
+    pool.at("UPDATE", async (_client, proceed) => {
+      expect(await scene.order({ key: "k" })).toMatchObject({ was_replay: false });
+      return proceed();
+    });
+    const request = { tool: "place_order", args: { user: "U" }, key: "k", table: scene.calls, isolationLevel };
+    expect(await onceInTransaction(pool, request, () => "again")).toMatchObject({
+      was_replay: true,
+      result: { order: 2 },
+    });
+  });
+
+  it.each(levels)("looks again when a row is gone that was in the way, under %s", async (isolationLevel) => {
+    const scene = await openScene(server);
+    await scene.order({ key: "k" });
+    const pool = new FaultyPool(scene.pool);
+    pool.at("SELECT fingerprint", async (_client, proceed) => {
+      await scene.pool.query(`DELETE FROM ${scene.calls}`);
+      return proceed();
+    });
+    const request = { tool: "place_order", args: { user: "U" }, key: "k", table: scene.calls, isolationLevel };
+    const outcome = await onceInTransaction(pool, request, () => "again");
+    // Above READ COMMITTED the transaction goes on seeing the row, and its answer is the one from before the deletion.
+    const sees = isolationLevel === "read committed" ? { was_replay: false, result: "again" } : { was_replay: true };
+    expect(outcome).toMatchObject(sees);
+  });
 
   it.each(levels)("lets one of several replace a row whose window is over, under %s", async (isolationLevel) => {
     const scene = await openScene(server, 20);
