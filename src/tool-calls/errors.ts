@@ -1,7 +1,13 @@
 import { OnceKvError } from "../base/errors.js";
 import { messageOf, reviveError } from "./error-codec.js";
 import type { SeenRecord, ToolCallRecord, ToolCallStatus } from "./record.js";
-import { calledAt } from "./result.js";
+import { type CallTimes, calledAt } from "./result.js";
+
+/** What is told of a call whose key is bound to other arguments; a row of a database has as much. */
+type BoundCall = CallTimes & Pick<ToolCallRecord, "key" | "tool" | "status" | "fingerprint">;
+
+/** What is told of a call that somebody else is at work on. */
+type BusyCall = Pick<ToolCallRecord, "key" | "tool" | "status" | "attempt" | "owner">;
 
 /**
  * The key is bound to other arguments. It is a fault of the caller: nothing was fired, nothing is replayed, and trying
@@ -17,7 +23,7 @@ export class IdempotencyConflictError extends OnceKvError {
   readonly given_fingerprint: string;
   readonly original_called_at: string;
 
-  constructor(seen: SeenRecord, givenFingerprint: string) {
+  constructor(seen: { readonly record: BoundCall }, givenFingerprint: string) {
     const { record } = seen;
     super(
       "idempotency_conflict",
@@ -40,11 +46,14 @@ export class CallInFlightError extends OnceKvError {
   readonly attempt: number;
   readonly owner: string | null;
 
-  /** @param holdLeftMs milliseconds until the claim lapses by itself; null: it does not */
-  constructor(seen: SeenRecord, holdLeftMs: number | null) {
+  /** @param holdLeftMs milliseconds until the claim lapses by itself; null: it does not, or that is not known */
+  constructor(seen: { readonly record: BusyCall }, holdLeftMs: number | null, details: { cause?: unknown } = {}) {
     const { record } = seen;
     const state = record.status === "pending" ? "is still running" : `is ${record.status}`;
-    super("call_in_flight", `${called(record)} ${state}`, holdLeftMs === null ? {} : { retryAfter: holdLeftMs / 1000 });
+    super("call_in_flight", `${called(record)} ${state}`, {
+      ...details,
+      ...(holdLeftMs === null ? {} : { retryAfter: holdLeftMs / 1000 }),
+    });
     this.key = record.key;
     this.tool = record.tool;
     this.call_status = record.status;
@@ -153,6 +162,6 @@ export class NothingToResolveError extends OnceKvError {
   }
 }
 
-function called(record: ToolCallRecord): string {
+function called(record: Pick<ToolCallRecord, "key">): string {
   return `the call ${JSON.stringify(record.key)}`;
 }

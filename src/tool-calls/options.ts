@@ -165,7 +165,8 @@ function pickCallOptions(options: CallOptions): CallOptions {
   );
 }
 
-function checkSeconds(value: unknown, path: string, limits: Limits): number {
+/** Judges a length of time that is not zero. @throws InvalidRequestError */
+export function checkSeconds(value: unknown, path: string, limits: Limits): number {
   if (typeof value !== "number" || !(value >= limits.ttlSecondsMin && value <= limits.ttlSecondsMax)) {
     const bounds = `${limits.ttlSecondsMin} to ${limits.ttlSecondsMax}`;
     throw new InvalidRequestError(path, `must be a number of seconds, ${bounds}, not ${shown(value)}`);

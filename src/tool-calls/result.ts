@@ -65,7 +65,10 @@ export function replayOf(seen: SeenRecord): ToolCallOutcome<unknown> {
   return outcomeOf(seen.record, { was_replay: true, persisted: true });
 }
 
+/** When a call was made and settled. */
+export type CallTimes = Pick<ToolCallRecord, "started_at" | "completed_at">;
+
 /** When the call that settled a record was made. */
-export function calledAt(record: ToolCallRecord): string {
+export function calledAt(record: CallTimes): string {
   return record.started_at ?? record.completed_at ?? "";
 }
