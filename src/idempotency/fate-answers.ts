@@ -1,0 +1,17 @@
+import { OnceKvError } from "../base/errors.js";
+import type { AnswerFate } from "./held-request.js";
+import { answerOfError, refusalAnswer } from "./problem-answers.js";
+import type { Answer } from "./stored-answer.js";
+
+/** Sent with an answer that is not known to be stored: until it is, the same request might be carried out again. */
+export const unsureHeader: readonly [name: string, value: string] = ["idempotent-persisted", "false"];
+
+/**
+ * What is sent instead of the handler's answer, if anything is. An answer that does not count must not be given: the next
+ * request with the key would get another one.
+ */
+export function answerInstead(fate: AnswerFate): Answer | undefined {
+  if (fate.kind !== "lost") return undefined;
+  const unknown = new OnceKvError("internal", "what became of the request could not be written down");
+  return answerOfError(fate.error) ?? refusalAnswer(unknown);
+}
