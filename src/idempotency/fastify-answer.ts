@@ -31,9 +31,12 @@ export class FastifyAnswer {
   async take(reply: FastifyReplyLike, given: unknown): Promise<unknown> {
     const payload = unwrapped(reply, given);
     const begun = await this.#begin(payload);
+    const { statusCode: status } = reply;
+    const headers = keptOf(reply.getHeaders(), this.#settings.keptHeaders);
     const fate = await this.#held.answer({
-      status: reply.statusCode,
-      headers: keptOf(reply.getHeaders(), this.#settings.keptHeaders),
+      status,
+      // Fastify takes the type from an answer that has no body, but only later.
+      headers: status === 204 ? headers.filter(([name]) => name !== "content-type") : headers,
       body: begun.whole,
     });
     const instead = answerInstead(fate);
