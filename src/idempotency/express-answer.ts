@@ -84,17 +84,21 @@ export class ExpressAnswer {
     if (this.#state === "over" || this.#ended !== undefined) return this.#response;
     this.#ended = { callback };
     this.#collect(bytes);
-    if (this.#state === "collecting") void this.#store(Buffer.concat(this.#chunks));
+    if (this.#state === "collecting") this.#settle(Buffer.concat(this.#chunks));
     return this.#response;
   }
 
   #collect(bytes: Buffer): void {
     this.#chunks.push(bytes);
     this.#bytes += bytes.byteLength;
-    if (this.#state === "collecting" && this.#bytes > this.#settings.answerBytesMax) void this.#store(null);
+    if (this.#state === "collecting" && this.#bytes > this.#settings.answerBytesMax) this.#settle(null);
   }
 
-  /** Never rejects. */
+  #settle(body: Buffer | null): void {
+    // The handler is past caring, and a fault of the response must not end the process.
+    this.#store(body).catch((error: Error) => this.#response.destroy(error));
+  }
+
   async #store(body: Buffer | null): Promise<void> {
     this.#state = "storing";
     const head = this.#head();

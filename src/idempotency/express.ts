@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { OnceKvError } from "../base/errors.js";
-import { attachCall } from "./calls-of-requests.js";
+import { attachCall, idempotencyOf } from "./calls-of-requests.js";
 import { ExpressAnswer, sendAnswer } from "./express-answer.js";
 import { admitRequest, announcesBody, type BodyDigest, digestOf } from "./keyed-request.js";
 import { type IdempotencyOptions, resolveIdempotencyOptions } from "./options.js";
@@ -34,6 +34,8 @@ export function expressIdempotency<R extends ExpressRequestLike = ExpressRequest
   const settings = resolveIdempotencyOptions(options);
   return (request, response, next) => {
     const covered = async (): Promise<void> => {
+      // It runs under its key already, by the same middleware further out.
+      if (idempotencyOf(request) !== undefined) return next();
       const admission = admitRequest(settings, request, request);
       if (admission.kind === "pass") return next();
       if (admission.kind === "refuse") return sendAnswer(response, admission.answer);

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 
 /*
  * What is used of Fastify, by its shape: nothing of Fastify is loaded, and its versions need not match.
@@ -13,6 +13,7 @@ export interface FastifyRequestLike {
 
 /** Of Fastify's reply, what is used here. */
 export interface FastifyReplyLike {
+  readonly raw: ServerResponse;
   readonly statusCode: number;
   code(status: number): unknown;
   header(name: string, value: string | string[]): unknown;

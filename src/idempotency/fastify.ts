@@ -11,9 +11,9 @@ import { receiveRequest } from "./receive-request.js";
 import type { Answer } from "./stored-answer.js";
 
 /** A plugin as `register` takes it. */
-export type FastifyIdempotency = <R extends FastifyRequestLike = FastifyRequestLike>(
+export type FastifyIdempotency = (
   instance: FastifyInstanceLike,
-  options: IdempotencyOptions<R>,
+  options: IdempotencyOptions<FastifyRequestLike>,
   done: (error?: Error) => void,
 ) => void;
 
@@ -31,9 +31,9 @@ type Done = (error?: Error | null, value?: unknown) => void;
  * @throws InvalidRequestError from `register`, for a bad option
  */
 export const fastifyIdempotency: FastifyIdempotency = Object.assign(
-  <R extends FastifyRequestLike>(
+  (
     instance: FastifyInstanceLike,
-    options: IdempotencyOptions<R>,
+    options: IdempotencyOptions<FastifyRequestLike>,
     done: (error?: Error) => void,
   ): void => {
     try {
@@ -50,12 +50,21 @@ export const fastifyIdempotency: FastifyIdempotency = Object.assign(
   },
 );
 
-function addHooks<R extends FastifyRequestLike>(instance: FastifyInstanceLike, options: IdempotencyOptions<R>): void {
+function addHooks(instance: FastifyInstanceLike, options: IdempotencyOptions<FastifyRequestLike>): void {
   const settings = resolveIdempotencyOptions(options);
-  const taps = new WeakMap<R, BodyTap>();
-  const answers = new WeakMap<R, FastifyAnswer>();
+  const taps = new WeakMap<FastifyRequestLike, BodyTap>();
+  const answers = new WeakMap<FastifyRequestLike, FastifyAnswer>();
+  const instead = new WeakMap<FastifyRequestLike, Buffer>();
 
-  const preParsing = (request: R, _reply: FastifyReplyLike, payload: Readable, done: Done): void => {
+  const answerInstead = (request: FastifyRequestLike, reply: FastifyReplyLike, answer: Answer): void => {
+    instead.set(request, answer.body);
+    reply.code(answer.status);
+    for (const [name, values] of valuesByName(answer.headers)) reply.header(name, values);
+    // The body comes in at `onSend`, where the first one was taken: what Fastify does before has been done to it.
+    reply.send();
+  };
+
+  const preParsing = (request: FastifyRequestLike, _reply: FastifyReplyLike, payload: Readable, done: Done): void => {
     if (!settings.methods.has(request.raw.method ?? "") || request.headers["idempotency-key"] === undefined) {
       done(null, payload);
       return;
@@ -65,7 +74,7 @@ function addHooks<R extends FastifyRequestLike>(instance: FastifyInstanceLike, o
     done(null, tap.stream);
   };
 
-  const preHandler = (request: R, reply: FastifyReplyLike, done: Done): void => {
+  const preHandler = (request: FastifyRequestLike, reply: FastifyReplyLike, done: Done): void => {
     const { raw: message, originalUrl: url } = request;
     const admission = admitRequest(settings, request, message);
     if (admission.kind === "pass") {
@@ -73,7 +82,7 @@ function addHooks<R extends FastifyRequestLike>(instance: FastifyInstanceLike, o
       return;
     }
     if (admission.kind === "refuse") {
-      send(reply, admission.answer);
+      answerInstead(request, reply, admission.answer);
       return;
     }
     const body = digestOfBody(request, taps.get(request));
@@ -81,31 +90,32 @@ function addHooks<R extends FastifyRequestLike>(instance: FastifyInstanceLike, o
       done(bodyNotRead(request));
       return;
     }
-    receiveRequest(settings, { request, message, url, key: admission.key, body }, (held) => {
+    const entering = receiveRequest(settings, { request, message, url, key: admission.key, body }, (held) => {
       answers.set(request, new FastifyAnswer(held, settings));
       attachCall(request, held.call);
       done();
-    }).then(
-      (answer) => {
-        if (answer !== undefined) send(reply, answer);
-      },
-      (error: Error) => done(error),
-    );
+    });
+    handOver(entering, reply, done, (answer) => {
+      if (answer !== undefined) answerInstead(request, reply, answer);
+    });
   };
 
-  const onSend = (request: R, reply: FastifyReplyLike, payload: unknown, done: Done): void => {
+  const onSend = (request: FastifyRequestLike, reply: FastifyReplyLike, payload: unknown, done: Done): void => {
+    const body = instead.get(request);
+    if (body !== undefined) {
+      instead.delete(request);
+      done(null, body.byteLength === 0 ? payload : body);
+      return;
+    }
     const answer = answers.get(request);
     if (answer === undefined || answer.isTaken) {
       done(null, payload);
       return;
     }
-    answer.take(reply, payload).then(
-      (stored) => done(null, stored),
-      (error: Error) => done(error),
-    );
+    handOver(answer.take(reply, payload), reply, done, (stored) => done(null, stored));
   };
 
-  const onResponse = (request: R, _reply: FastifyReplyLike, done: Done): void => {
+  const onResponse = (request: FastifyRequestLike, _reply: FastifyReplyLike, done: Done): void => {
     answers.get(request)?.gone();
     done();
   };
@@ -117,13 +127,12 @@ function addHooks<R extends FastifyRequestLike>(instance: FastifyInstanceLike, o
   instance.addHook("onResponse", onResponse);
 }
 
-/** Its own `onSend` hooks see this answer like any other, as they saw the first one. */
-function send(reply: FastifyReplyLike, { status, headers, body }: Answer): void {
-  reply.code(status);
-  for (const [name, values] of valuesByName(headers)) reply.header(name, values);
-  // Fastify would serialize null, and name a type for an empty buffer.
-  if (body.byteLength === 0) reply.send();
-  else reply.send(body);
+/**
+ * Goes on with what was waited for. What Fastify itself throws then (the handler has written past it, say) has nobody to
+ * catch it, and must not end the process.
+ */
+function handOver<T>(awaited: Promise<T>, reply: FastifyReplyLike, done: Done, goOn: (value: T) => void): void {
+  awaited.then(goOn, (error: Error) => done(error)).catch((error: Error) => reply.raw.destroy(error));
 }
 
 function digestOfBody(request: FastifyRequestLike, tap: BodyTap | undefined): BodyDigest | undefined {

@@ -10,7 +10,13 @@ import { keptHeaderNames } from "./kept-headers.js";
  * Says who sends a request: a tenant, an account, never something that the sender may choose freely. Two callers may use
  * the same key and never see each other's answers. Undefined or "": nobody is known, and the request is answered with 401.
  */
-export type CallerOf<R> = (request: R) => string | undefined | Promise<string | undefined>;
+export type CallerOf<R> = OfRequest<R, string | undefined | Promise<string | undefined>>;
+
+/**
+ * A function of a request, written as a method: so one that wants the framework's whole request is taken where only a part
+ * of it is known.
+ */
+type OfRequest<R, T> = { of(request: R): T }["of"];
 
 /** Whether a request must bring a key, may bring one, or is passed on in any case. */
 export type KeyRule = "required" | "optional" | "ignored";
@@ -30,7 +36,7 @@ export interface IdempotencyOptions<R> extends Omit<CallOptions, "classify"> {
   /** Which methods are covered, POST and PATCH when absent. */
   readonly methods?: readonly string[] | undefined;
   /** What holds for the covered methods, `"required"` when absent; a function says it for each request. */
-  readonly keys?: KeyRule | ((request: R) => KeyRule) | undefined;
+  readonly keys?: KeyRule | OfRequest<R, KeyRule> | undefined;
   /** Headers to keep and replay besides those that describe the body, `Location`, `ETag`, `Last-Modified` and `Link`. */
   readonly keptHeaders?: readonly string[] | undefined;
   /**
@@ -112,7 +118,7 @@ function callOptionsOf<R>(options: IdempotencyOptions<R>): CallOptions {
   return Object.fromEntries(own.map((name) => [name, options[name]]).filter(([, value]) => value !== undefined));
 }
 
-function ruleFunction<R>(keys: KeyRule | ((request: R) => KeyRule)): (request: R) => KeyRule {
+function ruleFunction<R>(keys: KeyRule | OfRequest<R, KeyRule>): (request: R) => KeyRule {
   if (typeof keys !== "function") {
     const rule = checkRule(keys);
     return () => rule;

@@ -426,6 +426,37 @@ describe.each(frameworks)("behind $framework", ({ start }) => {
     expect(script.runs).toBe(1);
   });
 
+  it("a handler that takes too long is not waited for by the next client, and what it answers after all is kept", async () => {
+    const gate = new Gate();
+    const script = new Script(() => gate.opened.then(() => created()));
+    const { port, advance } = await service(script.handler, { pendingTtl: 30, maxRunTime: 60, policy: "review" });
+    const first = begin(port, keyed("k"));
+    await vi.waitUntil(() => script.runs === 1);
+    await advance(120);
+    expect((await send(port, keyed("k"))).json).toMatchObject({ code: "needs_review" });
+    gate.open();
+    expect((await first.answer).json).toMatchObject({ code: "claim_lost", retry_after: 1 });
+    expect((await send(port, keyed("k"))).headers["idempotent-replayed"]).toBe("true");
+    expect(script.runs).toBe(1);
+  });
+
+  it("closing the calls waits for handlers that run, and takes no more requests", async () => {
+    const gate = new Gate();
+    const script = new Script(() => gate.opened.then(() => created()));
+    const { port, calls } = await service(script.handler);
+    const first = begin(port, keyed("k"));
+    await vi.waitUntil(() => script.runs === 1);
+    let closed = false;
+    const closing = calls.close().then(() => {
+      closed = true;
+    });
+    expect((await send(port, keyed("other"))).json).toMatchObject({ status: 503, code: "store_closed" });
+    expect(closed).toBe(false);
+    gate.open();
+    expect((await first.answer).headers).not.toHaveProperty("idempotent-persisted");
+    await closing;
+  });
+
   it("without the store nothing is done, and what was done before it went is said to be unsure", async () => {
     const gate = new Gate();
     const script = new Script(() => gate.opened.then(() => created()));
