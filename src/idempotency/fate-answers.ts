@@ -1,4 +1,5 @@
 import { OnceKvError } from "../base/errors.js";
+import { ClaimLostError } from "../tool-calls/errors.js";
 import type { AnswerFate } from "./held-request.js";
 import { answerOfError, refusalAnswer } from "./problem-answers.js";
 import type { Answer } from "./stored-answer.js";
@@ -12,6 +13,7 @@ export const unsureHeader: readonly [name: string, value: string] = ["idempotent
  */
 export function answerInstead(fate: AnswerFate): Answer | undefined {
   if (fate.kind !== "lost") return undefined;
-  const unknown = new OnceKvError("internal", "what became of the request could not be written down");
-  return answerOfError(fate.error) ?? refusalAnswer(unknown);
+  // Whatever else it is, it came after the handler: nothing may be said of "not carried out".
+  const answer = fate.error instanceof ClaimLostError ? answerOfError(fate.error) : undefined;
+  return answer ?? refusalAnswer(new OnceKvError("internal", "what became of the request could not be written down"));
 }

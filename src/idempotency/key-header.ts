@@ -8,7 +8,7 @@ import { InvalidRequestError } from "../base/errors.js";
 const headerName = "idempotency-key";
 
 /** The bound that other services put on a key. */
-export const keyLengthMax = 255;
+const keyLengthMax = 255;
 
 /** Printable ASCII with no space at its ends. */
 const bare = /^[!-~](?:[ -~]*[!-~])?$/;

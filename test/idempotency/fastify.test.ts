@@ -126,6 +126,20 @@ describe("the Fastify plugin", () => {
     }
   });
 
+  it("hooks on answers see a replay as they saw the first answer", async () => {
+    const { port } = await serve((app) => {
+      app.addHook("onSend", async (_request, reply, payload) => {
+        reply.header("x-length", Buffer.from(String(payload)).byteLength);
+        return `${payload}!`;
+      });
+      app.post("/orders", async () => "done");
+    });
+    for (let count = 0; count < 2; count++) {
+      const answer = await send(port, keyed("k"));
+      expect([answer.bytes.toString(), answer.headers["x-length"]]).toEqual(["done!", "4"]);
+    }
+  });
+
   it("a stream that breaks off becomes an error, and no outcome", async () => {
     let runs = 0;
     const { port } = await serve((app) => {
