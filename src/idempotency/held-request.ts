@@ -1,5 +1,5 @@
 import type { ToolCall } from "../tool-calls/holding.js";
-import { AnswerNotStored, classOfAnswer } from "./answer-class.js";
+import { type AnswerClass, AnswerNotStored, classOfAnswer } from "./answer-class.js";
 import type { IdempotencySettings } from "./options.js";
 import { encodeAnswer, type KeptAnswer, type StoredAnswer } from "./stored-answer.js";
 
@@ -30,7 +30,10 @@ export class HeldRequest {
   readonly #settings: Pick<IdempotencySettings<never>, "classify" | "marks">;
   #resolve: (answer: StoredAnswer) => void = () => {};
   #reject: (reason: AnswerNotStored) => void = () => {};
+  /** The handler has said that its effect comes next. */
   #announced = false;
+  /** It was told not to begin its effect. */
+  #forbidden = false;
   #answered = false;
   readonly #fate: Promise<AnswerFate>;
   #conclude: (fate: AnswerFate) => void = () => {};
@@ -50,24 +53,25 @@ export class HeldRequest {
     });
     const { key, attempt, fencingToken, headers, signal, history, isValid } = call;
     const fired = async (): Promise<void> => {
-      await call.fired();
+      const before = this.#announced;
+      // From the first moment: a handler that does not wait may be at its effect.
       this.#announced = true;
+      try {
+        await call.fired();
+      } catch (error) {
+        this.#announced = before;
+        this.#forbidden = true;
+        throw error;
+      }
     };
     this.call = { idempotencyKey, key, attempt, fencingToken, headers, signal, history, isValid, fired };
-  }
-
-  /** Whether the handler has answered, or was found never to. */
-  get isAnswered(): boolean {
-    return this.#answered;
   }
 
   /** The handler has answered. Resolves when that is written down, or cannot be; the first answer counts. */
   answer(answer: KeptAnswer): Promise<AnswerFate> {
     if (this.#answered) return this.#fate;
     this.#answered = true;
-    const { classify, marks } = this.#settings;
-    const provablyUnfired = marks && !this.#announced;
-    switch (classOfAnswer(answer, classify, provablyUnfired)) {
+    switch (this.#classOf(answer)) {
       case "stored":
         this.#resolve(encodeAnswer(answer));
         break;
@@ -84,9 +88,19 @@ export class HeldRequest {
   cut(reason: string, details: { readonly cause?: unknown } = {}): void {
     if (this.#answered) return;
     this.#answered = true;
-    this.#reject(
-      new AnswerNotStored(reason, this.#settings.marks && !this.#announced ? "retryable" : "unknown", details),
-    );
+    this.#reject(new AnswerNotStored(reason, this.#isProvablyUnfired ? "retryable" : "unknown", details));
+  }
+
+  get #isProvablyUnfired(): boolean {
+    return this.#settings.marks && !this.#announced;
+  }
+
+  /** A framework takes the status of an error from the error: what `fired` has thrown is no refusal of the request. */
+  #classOf(answer: KeptAnswer): AnswerClass {
+    if (!this.#forbidden || answer.status < 400) {
+      return classOfAnswer(answer, this.#settings.classify, this.#isProvablyUnfired);
+    }
+    return this.#isProvablyUnfired ? "released" : "unknown";
   }
 
   /** The call has come to its end. */

@@ -323,6 +323,26 @@ describe.each(frameworks)("behind $framework", ({ start }) => {
     expect(runs).toBe(2);
   });
 
+  it("a handler whose mark could not be written has not had its effect, whatever status its error is given", async () => {
+    for (const status of [500, 409]) {
+      let runs = 0;
+      const handler: Handler = async (call) => {
+        runs += 1;
+        try {
+          await call?.fired();
+        } catch {
+          return { status, body: "not now" };
+        }
+        return created();
+      };
+      const { port, network } = await service(handler, { policy: "review", marks: true });
+      network.fault("renew", "unreachable", 3);
+      expect((await send(port, keyed("k"))).status).toBe(status);
+      expect((await send(port, keyed("k"))).status).toBe(201);
+      expect(runs).toBe(2);
+    }
+  });
+
   it("an answer over the bound goes out whole and is not kept, but that it was given is", async () => {
     const big = Buffer.alloc(3000, "x");
     const bodies = [
