@@ -69,7 +69,7 @@ export interface Definition extends ToolRule {
 }
 
 /** Where a defined tool keeps its definition: a copy of the tool has it as well. */
-export const definitionKey: unique symbol = Symbol("definition");
+const definitionKey: unique symbol = Symbol("definition");
 
 const definitionMembers: ReadonlySet<string> = new Set([
   "name",
