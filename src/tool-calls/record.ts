@@ -77,6 +77,11 @@ export type ToolCallRecord = ToolCallIdentity & {
   attempt: number;
   /** Seconds after `updated_at` at which a claim lapses, or a failure may be tried again; null: never. */
   hold: number | null;
+  /**
+   * Seconds for which whoever claimed it last wants its end to be remembered: who settles it in that caller's place must
+   * not have it forgotten sooner. Absent before the first claim.
+   */
+  window?: number;
   /** The revision of the claim that settled the record; null before. */
   fencing_token: number | null;
   /** When the claim was made, by the claimant's clock. Times in records are for people; nothing is decided by them. */
@@ -189,6 +194,7 @@ const checks: { readonly [name: string]: Check } = {
   owner: isTextOrNull,
   attempt: isInteger,
   hold: orNull((value) => typeof value === "number" && value > 0),
+  window: orAbsent((value) => typeof value === "number" && value > 0),
   fencing_token: orNull(isInteger),
   started_at: isTextOrNull,
   renewed_at: isTextOrNull,

@@ -123,6 +123,24 @@ describe("a step whose outcome is not known", () => {
     expect(trip.effects).toEqual(["flight", "hotel", "undo hotel", "undo flight"]);
   });
 
+  it("stays known for the saga's window once it was resolved, and not only for the operator's", async () => {
+    const { worker, advance } = await openScene();
+    const { calls } = worker("A");
+    const trip = new Trip();
+    trip.options = { policy: "review" };
+    const { effect } = trip;
+    trip.effect = (name, key) => {
+      const done = effect.call(trip, name, key);
+      if (name === "car") throw new Error("timed out");
+      return done;
+    };
+    await outcomeOf(book(calls, trip));
+    await worker("operator", { completedTtl: 300 }).calls.resolve("trip%3A7/car:step", { result: "car" }, ann);
+    await advance(7200);
+    expect(await book(calls, trip)).toMatchObject({ result: "flight, hotel, car" });
+    expect(trip.asked).toBe(3);
+  });
+
   it("is looked up under reconcile, and the saga goes on by itself", async () => {
     const { worker } = await openScene();
     const { calls } = worker("A");
