@@ -160,6 +160,7 @@ export class Steps {
     }
     if (!outcome.persisted) this.#halt(notStored(name, "step"));
     const { result, result_omitted: omitted } = outcome;
+    if (omitted === "gone") this.#halt(resultGone(name, key));
     this.#done.push({
       name,
       position,
@@ -262,6 +263,14 @@ export function isDoubtful(document: ToolCallDocument, error: unknown): boolean 
 /** The part has had its effect, but whether the store knows is not known: going on could lead past a step that is lost. */
 export function notStored(name: string, part: PartMark["saga_part"]): OnceKvError {
   return new OnceKvError("unavailable", `the ${part} ${JSON.stringify(name)} is done but not known to be stored`);
+}
+
+/** The step is done, and with another result the body may go another way than it did. */
+function resultGone(name: string, key: string): OnceKvError {
+  return new OnceKvError(
+    "needs_review",
+    `the step ${JSON.stringify(name)} is done, but the result of ${JSON.stringify(key)} is gone`,
+  );
 }
 
 export function nameOf({

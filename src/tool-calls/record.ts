@@ -29,9 +29,9 @@ export const policies = ["refire", "review", "reconcile"] as const;
 type ToolCallPhase = (typeof phases)[number];
 const phases = ["run", "reconcile"] as const;
 
-/** Why a result is not in its record. */
+/** Why there is no result: none was kept, or, `gone`, the document beside the record that kept it is not there any more. */
 export type ResultOmission = (typeof omissions)[number];
-const omissions = ["too_large", "not_json"] as const;
+const omissions = ["too_large", "not_json", "redaction_failed", "gone"] as const;
 
 /** One decision of an operator, or of a program in that role. */
 export type HistoryEntry = {
@@ -92,8 +92,10 @@ export type ToolCallRecord = ToolCallIdentity & {
   completed_at: string | null;
   /** What operators did, oldest first: `HistoryEntry`s. */
   history: JsonValue[];
-  /** Of a completed record. Absent without `result_omitted`: the tool returned undefined. */
+  /** Of a completed record. Absent without `result_ref` and `result_omitted`: the tool returned undefined. */
   result?: JsonValue;
+  /** The id of the document that holds the result, in the shape for results. */
+  result_ref?: string;
   result_omitted?: ResultOmission;
   /** Of a failed or unknown record. */
   error?: StoredError;
@@ -201,6 +203,7 @@ const checks: { readonly [name: string]: Check } = {
   fired_at: isTextOrNull,
   completed_at: isTextOrNull,
   history: (value) => Array.isArray(value),
+  result_ref: orAbsent(isText),
   result_omitted: orAbsent(isOneOf(omissions)),
   error: orAbsent(isObject),
   last_error: orAbsent(isObject),

@@ -1,6 +1,5 @@
 import type { Condition, Fields, JsonValue } from "../documents/contract.js";
 import {
-  type ResultOmission,
   recordFormat,
   type SeenRecord,
   type StoredError,
@@ -309,12 +308,14 @@ function verdictFields(verdict: Exclude<Verdict, { kind: "unknown" }>, at: strin
   }
 }
 
-function resultFields(result: StoredResult): { result?: JsonValue; result_omitted?: ResultOmission } {
+function resultFields(result: StoredResult): Pick<ToolCallRecord, "result" | "result_ref" | "result_omitted"> {
   switch (result.kind) {
     case "json":
       return { result: result.value };
     case "undefined":
       return {};
+    case "content":
+      return { result_ref: result.id };
     case "omitted":
       return { result_omitted: result.reason };
   }

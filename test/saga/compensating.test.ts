@@ -123,6 +123,21 @@ describe("a step whose outcome is not known", () => {
     expect(trip.effects).toEqual(["flight", "hotel", "undo hotel", "undo flight"]);
   });
 
+  it("is no failure of it when its result is lost: the saga stands still", async () => {
+    const { worker, store } = await openScene();
+    const { calls } = worker("A", { results: { large: "blob", maxBytes: 0 } });
+    const trip = new Trip();
+    const { effect } = trip;
+    trip.effect = (name, key) => {
+      if (name === "car") throw Object.assign(new Error("busy"), { outcome: "retryable" });
+      return effect.call(trip, name, key);
+    };
+    await expect(book(calls, trip)).rejects.toThrow("busy");
+    for await (const { id } of store.scan("tool-result")) await store.delete({ shape: "tool-result", id });
+    await expect(book(calls, trip)).rejects.toMatchObject({ code: "needs_review" });
+    expect(trip.effects).toEqual(["flight", "hotel"]);
+  });
+
   it("stays known for the saga's window once it was resolved, and not only for the operator's", async () => {
     const { worker, advance } = await openScene();
     const { calls } = worker("A");
