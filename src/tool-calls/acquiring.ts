@@ -15,10 +15,12 @@ import type { Lease } from "./lease.js";
 import type { Observer } from "./observer.js";
 import type { RecordStore } from "./record-store.js";
 import type { PreparedCall } from "./request.js";
+import type { ResultKeeping } from "./result-keeping.js";
 
 /** What calls share. */
 export interface CallContext {
   readonly records: RecordStore;
+  readonly results: ResultKeeping;
   readonly background: Background;
   readonly clock: Clock;
   readonly limits: Limits;

@@ -7,18 +7,23 @@ import {
   NeedsReviewError,
   ToolCallFailedError,
 } from "./errors.js";
-import { replayOf, type ToolCallOutcome } from "./result.js";
+import type { ToolCallOutcome } from "./result.js";
+import { type ResultKeeping, replayOf } from "./result-keeping.js";
 
 /**
- * What a record says to a caller: the stored result, or one of the errors.
+ * What a record says to a caller: the stored result, or one of the errors, as a rejection.
  *
  * @param fingerprint of the arguments that the caller gave
  */
-export function answerCaller(answer: CallAnswer, fingerprint: string): ToolCallOutcome<unknown> {
+export async function answerCaller(
+  { results }: { readonly results: ResultKeeping },
+  answer: CallAnswer,
+  fingerprint: string,
+): Promise<ToolCallOutcome<unknown>> {
   const { seen } = answer;
   switch (answer.answer) {
     case "completed":
-      return replayOf(seen);
+      return replayOf(seen, results);
     case "failed":
       throw new ToolCallFailedError(seen, holdLeftMs(seen));
     case "conflict":

@@ -5,7 +5,8 @@ import { answerCaller } from "./answers.js";
 import { encodeError } from "./error-codec.js";
 import { Holding, type ToolCall } from "./holding.js";
 import type { PreparedCall } from "./request.js";
-import { encodeResult, outcomeOf, type ToolCallOutcome } from "./result.js";
+import type { ToolCallOutcome } from "./result.js";
+import { ownOutcome } from "./result-keeping.js";
 import type { RecordPut } from "./transition-types.js";
 import { complete, fail, release, unknown } from "./transitions.js";
 import { acquireTurn } from "./turn.js";
@@ -37,7 +38,7 @@ export interface NotClaimed extends ToolCallOutcome<unknown> {
 export async function claimCall(context: CallContext, call: PreparedCall): Promise<Claim | NotClaimed> {
   const acquired = await acquireTurn(context, call, (claim) => handleOf(context, call, claim));
   if (acquired.entered) return acquired.value;
-  return { claimed: false, ...answerCaller(acquired.answer, call.identity.fingerprint) };
+  return { claimed: false, ...(await answerCaller(context, acquired.answer, call.identity.fingerprint)) };
 }
 
 function handleOf(context: CallContext, call: PreparedCall, claim: ValidClaim): Claim {
@@ -52,9 +53,9 @@ function handleOf(context: CallContext, call: PreparedCall, claim: ValidClaim): 
     ...holding.toolCall(),
     renew: () => holding.lease.renew(),
     complete: async <T>(result: T) => {
-      const stored = encodeResult(result, context.limits);
-      const { record, persisted } = await holding.settle(complete(holding.claim, stored, isoNow(context.clock)));
-      return outcomeOf(record, { was_replay: false, persisted, live: result }) as ToolCallOutcome<T>;
+      const kept = await context.results.keep(result, call.identity.tool, call.settings.timing.completedTtl);
+      const settled = await holding.settle(complete(holding.claim, kept.stored, isoNow(context.clock)));
+      return ownOutcome(settled, kept) as ToolCallOutcome<T>;
     },
     fail: (error) => endWithout(fail(holding.claim, encodeError(error), isoNow(context.clock)), error),
     release: (error) => endWithout(release(holding.claim, error === undefined ? null : encodeError(error)), error),

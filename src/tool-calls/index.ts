@@ -26,6 +26,7 @@ export type {
 export type { ToolCallName, ToolCallRequest } from "./request.js";
 export type { ApproveOptions, ResolveOptions } from "./resolving.js";
 export type { ToolCallOutcome } from "./result.js";
+export type { ResultOptions } from "./result-keeping.js";
 export type { Tool } from "./run.js";
 export type { ChunkOptions } from "./stream.js";
 export { type FinalResult, type StreamRequest, ToolCalls, toolCalls, type WaitForOutcome } from "./tool-calls.js";

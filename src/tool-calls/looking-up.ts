@@ -6,7 +6,6 @@ import type { ValidClaim } from "./acquisition-decisions.js";
 import { encodeError } from "./error-codec.js";
 import { holdLease, type LeaseTerms } from "./holding.js";
 import type { ToolCallRecord } from "./record.js";
-import { encodeResult } from "./result.js";
 import { settle } from "./settling.js";
 import type { Verdict } from "./transition-types.js";
 import { lookedUp } from "./transitions.js";
@@ -58,7 +57,10 @@ export async function lookUpUnder(
       (async () => lookUp(structuredClone(claim.record), { signal: lease.signal }))(),
       late,
     ]);
-    verdict = "unknown" in checkMembers(answer) ? { kind: "unknown", error: null } : verdictOf(answer, context);
+    const windowSeconds = Math.max(claim.record.window ?? 0, claim.timing.completedTtl);
+    const call = { tool: claim.record.tool, windowSeconds };
+    verdict =
+      "unknown" in checkMembers(answer) ? { kind: "unknown", error: null } : await verdictOf(answer, context, call);
   } catch (error) {
     verdict = { kind: "unknown", error: encodeError(error) };
   }
@@ -68,14 +70,24 @@ export async function lookUpUnder(
 }
 
 /** @throws InvalidRequestError unless it says one thing */
-export function verdictOf(
+export async function verdictOf(
   known: unknown,
-  { limits }: Pick<CallContext, "limits">,
-): Exclude<Verdict, { kind: "unknown" }> {
-  const given = checkMembers(known);
-  if ("result" in given) return { kind: "done", result: encodeResult(given["result"], limits) };
+  { results }: Pick<CallContext, "results">,
+  { tool, windowSeconds }: { readonly tool: string; readonly windowSeconds: number },
+): Promise<Exclude<Verdict, { kind: "unknown" }>> {
+  const given = checkKnown(known);
+  if ("result" in given) {
+    const { stored } = await results.keep(given["result"], tool, windowSeconds);
+    return { kind: "done", result: stored };
+  }
   if ("error" in given) return { kind: "failed", error: encodeError(given["error"]) };
-  if ("not_done" in given && given["not_done"] === true) return { kind: "not_done" };
+  return { kind: "not_done" };
+}
+
+/** Judges the form of what somebody knows. @throws InvalidRequestError unless it says one thing */
+export function checkKnown(known: unknown): { readonly [name: string]: unknown } {
+  const given = checkMembers(known);
+  if ("result" in given || "error" in given || given["not_done"] === true) return given;
   throw new InvalidRequestError("", "a resolution says { result }, { error } or { not_done: true }");
 }
 

@@ -9,6 +9,7 @@ import type { FailureClassifier } from "./failure.js";
 import type { LookUp } from "./looking-up.js";
 import { checkHooks, type ToolCallHooks } from "./observer.js";
 import { policies, type ToolCallPolicy } from "./record.js";
+import { type ResultOptions, type ResultSettings, resolveResultOptions } from "./result-keeping.js";
 import type { CallTiming } from "./transition-types.js";
 
 /** What may be set for all calls and for each one. All times are in seconds, fractions allowed. */
@@ -50,6 +51,8 @@ export interface ToolCallsOptions extends CallOptions {
   readonly owner?: string | undefined;
   /** What is stored of the arguments, instead of all. It is for people: keys and comparisons use the arguments themselves. */
   readonly redact?: ((args: unknown, tool: string) => unknown) | undefined;
+  /** What is kept of results, and where. */
+  readonly results?: ResultOptions | undefined;
   /** What happens to calls, as it happens, for traces and metrics. */
   readonly hooks?: ToolCallHooks | undefined;
   readonly clock?: Clock | undefined;
@@ -74,6 +77,7 @@ export interface ToolCallsSettings {
   readonly shape: string;
   readonly owner: string;
   readonly redact: ((args: unknown, tool: string) => unknown) | undefined;
+  readonly results: ResultSettings;
   readonly hooks: ToolCallHooks;
   readonly clock: Clock;
   readonly newClaimId: () => string;
@@ -98,6 +102,7 @@ const optionNames: ReadonlySet<string> = new Set([
   "shape",
   "owner",
   "redact",
+  "results",
   "hooks",
   "clock",
   "newClaimId",
@@ -115,7 +120,8 @@ export function resolveOptions(options: ToolCallsOptions, limits: Limits): ToolC
   checkFunction(options.newClaimId, "newClaimId");
   const newClaimId = options.newClaimId ?? (() => crypto.randomUUID());
   const hooks = checkHooks(options.hooks);
-  return { call, shape: checkShape(shape, "shape"), owner, redact, hooks, clock, newClaimId };
+  const results = resolveResultOptions(options.results ?? {}, checkShape(shape, "shape"));
+  return { call, shape, owner, redact, results, hooks, clock, newClaimId };
 }
 
 /** The options of one call: its own, else the common ones, else the defaults. @throws InvalidRequestError */

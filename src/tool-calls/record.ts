@@ -29,9 +29,9 @@ export const policies = ["refire", "review", "reconcile"] as const;
 type ToolCallPhase = (typeof phases)[number];
 const phases = ["run", "reconcile"] as const;
 
-/** Why a result is not in its record. */
+/** Why there is no result: none was kept, or, `gone`, the document beside the record that kept it is not there any more. */
 export type ResultOmission = (typeof omissions)[number];
-const omissions = ["too_large", "not_json"] as const;
+const omissions = ["too_large", "not_json", "redaction_failed", "gone"] as const;
 
 /** One decision of an operator, or of a program in that role. */
 export type HistoryEntry = {
@@ -77,6 +77,11 @@ export type ToolCallRecord = ToolCallIdentity & {
   attempt: number;
   /** Seconds after `updated_at` at which a claim lapses, or a failure may be tried again; null: never. */
   hold: number | null;
+  /**
+   * Seconds for which whoever claimed it last wants its end to be remembered: who settles it in that caller's place must
+   * not have it forgotten sooner. Absent before the first claim.
+   */
+  window?: number;
   /** The revision of the claim that settled the record; null before. */
   fencing_token: number | null;
   /** When the claim was made, by the claimant's clock. Times in records are for people; nothing is decided by them. */
@@ -87,8 +92,10 @@ export type ToolCallRecord = ToolCallIdentity & {
   completed_at: string | null;
   /** What operators did, oldest first: `HistoryEntry`s. */
   history: JsonValue[];
-  /** Of a completed record. Absent without `result_omitted`: the tool returned undefined. */
+  /** Of a completed record. Absent without `result_ref` and `result_omitted`: the tool returned undefined. */
   result?: JsonValue;
+  /** The id of the document that holds the result, in the shape for results. */
+  result_ref?: string;
   result_omitted?: ResultOmission;
   /** Of a failed or unknown record. */
   error?: StoredError;
@@ -189,12 +196,14 @@ const checks: { readonly [name: string]: Check } = {
   owner: isTextOrNull,
   attempt: isInteger,
   hold: orNull((value) => typeof value === "number" && value > 0),
+  window: orAbsent((value) => typeof value === "number" && value > 0),
   fencing_token: orNull(isInteger),
   started_at: isTextOrNull,
   renewed_at: isTextOrNull,
   fired_at: isTextOrNull,
   completed_at: isTextOrNull,
   history: (value) => Array.isArray(value),
+  result_ref: orAbsent(isText),
   result_omitted: orAbsent(isOneOf(omissions)),
   error: orAbsent(isObject),
   last_error: orAbsent(isObject),

@@ -4,7 +4,7 @@ import { kindOf } from "../documents/value-kind.js";
 import { type CallContext, isoNow } from "./acquiring.js";
 import { decideResolve, holdLeftMs } from "./decisions.js";
 import { CallInFlightError, IdempotencyConflictError, NothingToResolveError } from "./errors.js";
-import { type KnownOutcome, verdictOf } from "./looking-up.js";
+import { checkKnown, type KnownOutcome, verdictOf } from "./looking-up.js";
 import type { SeenRecord, ToolCallRecord } from "./record.js";
 import type { CallTiming } from "./transition-types.js";
 import { resolve } from "./transitions.js";
@@ -42,12 +42,14 @@ export async function resolveCall(
   onlyParked = false,
 ): Promise<ToolCallRecord> {
   const { by, note, fingerprint } = checkResolution(options);
-  const verdict = verdictOf(known, context);
+  checkKnown(known);
   const { records, clock } = context;
   let seen = await records.read(key);
   for (;;) {
     if (seen === undefined) throw new OnceKvError("not_found", `there is no call ${JSON.stringify(key)}`);
     requireResolvable(seen, fingerprint, onlyParked);
+    const { tool, window = 0 } = seen.record;
+    const verdict = await verdictOf(known, context, { tool, windowSeconds: Math.max(window, timing.completedTtl) });
     const write = resolve(seen, verdict, { by, note, at: isoNow(clock) }, timing);
     const event = await records.write(key, write);
     if (event.event === "written") return write.set;

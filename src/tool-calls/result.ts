@@ -1,7 +1,8 @@
 import { OnceKvError } from "../base/errors.js";
 import type { Limits } from "../base/limits.js";
+import type { JsonValue } from "../documents/contract.js";
 import { checkFields } from "../documents/json-value.js";
-import type { ResultOmission, SeenRecord, ToolCallRecord } from "./record.js";
+import type { ResultOmission, ToolCallRecord } from "./record.js";
 import type { StoredResult } from "./transition-types.js";
 
 /** What a call came to. The first caller and every later one get the same result: the stored one. */
@@ -20,7 +21,7 @@ export interface ToolCallOutcome<T> {
   readonly fencing_token: number;
   /** False: not known to be stored. Storing it goes on in the background; until it is, another caller may fire. */
   readonly persisted: boolean;
-  /** The tool is known to have run, but its result is not kept: it was too large, or not JSON. */
+  /** The tool is known to have run, but its result is not there: it could not be kept, or was lost. */
   readonly result_omitted?: ResultOmission;
 }
 
@@ -37,19 +38,24 @@ export function encodeResult(result: unknown, limits: Limits): StoredResult {
   }
 }
 
-/**
- * The outcome that a settled record stands for.
- *
- * @param live what the tool returned, for the one caller who has it; used when the record could not keep it
- */
-export function outcomeOf(
-  record: ToolCallRecord,
-  told: { readonly was_replay: boolean; readonly persisted: boolean; readonly live?: unknown },
-): ToolCallOutcome<unknown> {
-  const { result_omitted: omitted } = record;
+/** How a result came to whoever is told of it. */
+interface Told {
+  readonly was_replay: boolean;
+  readonly persisted: boolean;
+  /** What the tool returned, for the one caller who has it; used when the record could not keep it. */
+  readonly live?: unknown;
+  /** What lies beside the record; undefined: it is gone. */
+  readonly beside?: { readonly value: JsonValue } | undefined;
+}
+
+/** The outcome that a settled record stands for. */
+export function outcomeOf(record: ToolCallRecord, told: Told): ToolCallOutcome<unknown> {
+  const { result_ref: ref, result, result_omitted } = record;
+  const stored = ref === undefined ? { value: result } : told.beside;
+  const omitted = stored === undefined ? "gone" : result_omitted;
   return {
     // A copy of its own: what its owner does with it must not reach a record that is still to be written.
-    result: omitted === undefined ? structuredClone(record.result) : told.live,
+    result: omitted === undefined ? structuredClone(stored?.value) : told.live,
     was_replay: told.was_replay,
     original_called_at: calledAt(record),
     key: record.key,
@@ -58,11 +64,6 @@ export function outcomeOf(
     persisted: told.persisted,
     ...(omitted === undefined ? {} : { result_omitted: omitted }),
   };
-}
-
-/** The outcome for somebody who finds the record completed. */
-export function replayOf(seen: SeenRecord): ToolCallOutcome<unknown> {
-  return outcomeOf(seen.record, { was_replay: true, persisted: true });
 }
 
 /** When a call was made and settled. */

@@ -7,7 +7,8 @@ import { ClaimLostError } from "./errors.js";
 import { classOf, outcomeFor } from "./failure.js";
 import { Holding, type ToolCall } from "./holding.js";
 import type { PreparedCall } from "./request.js";
-import { encodeResult, outcomeOf, type ToolCallOutcome } from "./result.js";
+import type { ToolCallOutcome } from "./result.js";
+import { ownOutcome } from "./result-keeping.js";
 import { type ChunkOptions, collectChunks, isAsyncIterable } from "./stream.js";
 import type { RecordPut } from "./transition-types.js";
 import { complete, fail, release, unknown } from "./transitions.js";
@@ -30,7 +31,7 @@ export async function runCall(
   chunks: ChunkOptions,
 ): Promise<ToolCallOutcome<unknown>> {
   const acquired = await acquireTurn(context, call, (claim) => enterTool(context, call, claim, tool, chunks));
-  return acquired.entered ? acquired.value : answerCaller(acquired.answer, call.identity.fingerprint);
+  return acquired.entered ? acquired.value : answerCaller(context, acquired.answer, call.identity.fingerprint);
 }
 
 /** Enters the tool in this very turn; everything that waits comes after. */
@@ -78,10 +79,11 @@ async function recordEnd(
     await holding.settle(endOfThrow(context, call, holding, ended.error), ended.error);
     throw ended.error;
   }
-  const result = encodeResult(ended.result, context.limits);
-  const { record, persisted } = await holding.settle(complete(holding.claim, result, isoNow(context.clock)));
+  const { timing } = call.settings;
+  const kept = await context.results.keep(ended.result, call.identity.tool, timing.completedTtl);
+  const settled = await holding.settle(complete(holding.claim, kept.stored, isoNow(context.clock)));
   if (ended.listenerError !== undefined) throw ended.listenerError.error;
-  return outcomeOf(record, { was_replay: false, persisted, live: ended.result });
+  return ownOutcome(settled, kept);
 }
 
 function endOfThrow(context: CallContext, call: PreparedCall, holding: Holding, thrown: unknown): RecordPut {

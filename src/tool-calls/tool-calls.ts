@@ -32,6 +32,7 @@ import {
 } from "./request.js";
 import { type ApproveOptions, type ResolveOptions, resolveCall } from "./resolving.js";
 import type { ToolCallOutcome } from "./result.js";
+import { ResultKeeping } from "./result-keeping.js";
 import { runCall, type Tool } from "./run.js";
 import { type ChunkOptions, checkChunkOptions, Handover } from "./stream.js";
 import type { CallTiming } from "./transition-types.js";
@@ -75,11 +76,12 @@ export class ToolCalls {
   constructor(store: DocumentStore, settings: ToolCallsSettings) {
     const { clock, owner, newClaimId, shape, hooks } = settings;
     const records = new RecordStore(store, shape);
+    const results = new ResultKeeping(store, settings.results);
     const background = new Background(records, clock);
     this.#settings = settings;
     const { limits } = store;
     const observer = new Observer(hooks);
-    this.#context = { records, background, clock, owner, newClaimId, limits, observer, leases: new Set() };
+    this.#context = { records, results, background, clock, owner, newClaimId, limits, observer, leases: new Set() };
   }
 
   /**

@@ -38,6 +38,8 @@ export interface HeldClaim extends SentClaim {
 export type StoredResult =
   | { readonly kind: "json"; readonly value: JsonValue }
   | { readonly kind: "undefined" }
+  /** In a document of its own, which has been written. */
+  | { readonly kind: "content"; readonly id: string; readonly value: JsonValue }
   /** Known done, but the result could not be kept. */
   | { readonly kind: "omitted"; readonly reason: ResultOmission };
 

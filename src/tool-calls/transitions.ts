@@ -1,6 +1,5 @@
 import type { Condition, Fields, JsonValue } from "../documents/contract.js";
 import {
-  type ResultOmission,
   recordFormat,
   type SeenRecord,
   type StoredError,
@@ -110,7 +109,7 @@ export function complete(held: HeldClaim, result: StoredResult, at: string): Rec
     completed_at: at,
     ...resultFields(result),
   };
-  return { op: "put", transition: "complete", set, ttl: held.timing.completedTtl, if_match: heldBy(held) };
+  return { op: "put", transition: "complete", set, ttl: windowOf(held.record, held.timing), if_match: heldBy(held) };
 }
 
 /** The failure ends with the hold, not with the ttl: identity and attempt must outlive it. */
@@ -123,7 +122,7 @@ export function fail(held: HeldClaim, error: StoredError, at: string): RecordPut
     error,
     hold: held.timing.failedTtl,
   };
-  return { op: "put", transition: "fail", set, ttl: held.timing.completedTtl, if_match: heldBy(held) };
+  return { op: "put", transition: "fail", set, ttl: windowOf(held.record, held.timing), if_match: heldBy(held) };
 }
 
 /** Certainly not done: the next caller may claim at once. The key stays bound to its arguments. */
@@ -186,6 +185,7 @@ export function resolve(
   const entry: Fields = { by, note, at, verdict: verdict.kind, status: record.status, fingerprint: record.fingerprint };
   const base: ToolCallRecord = {
     ...unclaimed(identityOf(record), record.attempt, [...record.history, entry], record.extra),
+    ...keptWindow(record),
     started_at: record.started_at,
     fired_at: record.fired_at,
   };
@@ -193,7 +193,7 @@ export function resolve(
     op: "put",
     transition: "resolve",
     set: { ...base, ...verdictFields(verdict, at) },
-    ttl: timing.completedTtl,
+    ttl: windowOf(record, timing),
     if_match: { revision: seen.revision },
   };
 }
@@ -214,6 +214,15 @@ function heldFields(sent: SentClaim): { claim_id: string; status: string } {
 /** The life of a pending record: under refire the lease and then the whole window, else until somebody decides. */
 function pendingLife(record: ToolCallRecord, timing: CallTiming): number | null {
   return record.policy === "refire" ? timing.pendingTtl + timing.completedTtl : null;
+}
+
+/** The life of a settled record: a look-up or an operator may keep it for longer than its caller wanted, never for less. */
+function windowOf(record: ToolCallRecord, timing: CallTiming): number {
+  return Math.max(record.window ?? 0, timing.completedTtl);
+}
+
+function keptWindow({ window }: ToolCallRecord): { window?: number } {
+  return window === undefined ? {} : { window };
 }
 
 function identityOf(record: ToolCallRecord): ToolCallIdentity {
@@ -256,6 +265,7 @@ function pendingRun(base: ToolCallRecord, claimant: Claimant, timing: CallTiming
     owner: claimant.owner,
     attempt: base.attempt + 1,
     hold: timing.pendingTtl,
+    window: timing.completedTtl,
     started_at: claimant.at,
   };
 }
@@ -267,6 +277,7 @@ function settled(sent: SentClaim): ToolCallRecord {
     ...unclaimed(identityOf(record), record.attempt, record.history, record.extra),
     claim_id: sent.claimId,
     owner: record.owner,
+    ...keptWindow(record),
     started_at: record.started_at,
     fired_at: record.fired_at,
   };
@@ -278,7 +289,7 @@ function releaseAs(transition: TransitionName, sent: SentClaim, lastError: Store
     status: "released",
     ...(lastError === null ? {} : { last_error: lastError }),
   };
-  return { op: "put", transition, set, ttl: sent.timing.completedTtl, if_match: heldBy(sent) };
+  return { op: "put", transition, set, ttl: windowOf(sent.record, sent.timing), if_match: heldBy(sent) };
 }
 
 function doubtful(transition: TransitionName, sent: SentClaim, error: StoredError | null): RecordPut {
@@ -297,12 +308,14 @@ function verdictFields(verdict: Exclude<Verdict, { kind: "unknown" }>, at: strin
   }
 }
 
-function resultFields(result: StoredResult): { result?: JsonValue; result_omitted?: ResultOmission } {
+function resultFields(result: StoredResult): Pick<ToolCallRecord, "result" | "result_ref" | "result_omitted"> {
   switch (result.kind) {
     case "json":
       return { result: result.value };
     case "undefined":
       return {};
+    case "content":
+      return { result_ref: result.id };
     case "omitted":
       return { result_omitted: result.reason };
   }

@@ -20,9 +20,10 @@ export interface Awaiting {
  * @throws the errors of `run`, `CallInFlightError` when the time is over, what the store throws, the signal's reason
  */
 export async function awaitOutcome(
-  { records, clock }: CallContext,
+  context: CallContext,
   awaiting: Awaiting,
 ): Promise<ToolCallOutcome<unknown> | undefined> {
+  const { records, clock } = context;
   const { key, identity, timeoutMs, signal } = awaiting;
   const end = clock.monotonicNow() + timeoutMs;
   signal?.throwIfAborted();
@@ -31,9 +32,9 @@ export async function awaitOutcome(
     signal?.throwIfAborted();
     if (seen === undefined) return undefined;
     const decision = decideWait(seen, identity);
-    if (decision.decision === "answer") return answerCaller(decision.answer, identity?.fingerprint ?? "");
+    if (decision.decision === "answer") return answerCaller(context, decision.answer, identity?.fingerprint ?? "");
     const leftMs = end - clock.monotonicNow();
-    if (leftMs <= 0) return answerCaller({ answer: "in_flight", seen }, "");
+    if (leftMs <= 0) return answerCaller(context, { answer: "in_flight", seen }, "");
     const lapseInMs = decision.lapseInMs ?? leftMs;
     seen = await records.waitFor(key, { after: seen.revision, timeoutMs: Math.min(leftMs, lapseInMs), signal });
   }

@@ -208,6 +208,24 @@ describe("the writes of the protocol", () => {
     expect(decree({ kind: "not_done" })).toMatchObject({ set: { status: "released", history: entry("not_done") } });
   });
 
+  it("who settles a call in its caller's place keeps it for as long as the caller wanted", () => {
+    const own = { window: 86_400 } as const;
+    const decree = resolve(
+      seen({ ...review, ...own, status: "unknown" }),
+      { kind: "not_done" },
+      { by: "ann", note: "", at },
+      timing,
+    );
+    expect(decree).toMatchObject({ ttl: 86_400, set: own });
+    const lookingUp = held({ ...own, policy: "reconcile", phase: "reconcile" });
+    expect(lookedUp(lookingUp, { kind: "not_done" }, at)).toMatchObject({ ttl: 86_400, set: own });
+    expect(lookedUp(lookingUp, { kind: "failed", error }, at)).toMatchObject({ ttl: 86_400, set: own });
+    expect(unknown(held({ ...own, policy: "review" }), error).set).toMatchObject(own);
+    expect(claimAgain(seen({ ...own, status: "released" }), claimant, timing, undefined).set).toMatchObject({
+      window: timing.completedTtl,
+    });
+  });
+
   it("forget deletes exactly what was read", () => {
     expect(forget(seen({ status: "completed" }))).toEqual({ op: "delete", transition: "forget", if_match: asRead });
   });
