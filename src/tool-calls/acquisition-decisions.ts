@@ -347,8 +347,7 @@ function viewOf(state: AcquisitionState, seen: SeenRecord | undefined, context: 
     extra,
     canLookUp,
     claimant: { claimId: claimIdFor(state, context), owner, at: context.at, ...terms },
-    sent: (claimId) =>
-      isChosen(state, claimId) ? unfired : state.sent.some((each) => each.claimId === claimId),
+    sent: (claimId) => (isChosen(state, claimId) ? unfired : state.sent.some((each) => each.claimId === claimId)),
     abandoned: context.abandoned,
   };
 }

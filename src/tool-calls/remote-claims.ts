@@ -130,7 +130,11 @@ export class RemoteClaims {
    * @throws ClaimLostError, InvalidRequestError for a call that is to be parked after its effect was announced, and what
    * the store throws: repeat the request then
    */
-  end(key: string, claimId: string, request: Exclude<HolderRequest, { action: "renew" | "fired" }>): Promise<EndedClaim> {
+  end(
+    key: string,
+    claimId: string,
+    request: Exclude<HolderRequest, { action: "renew" | "fired" }>,
+  ): Promise<EndedClaim> {
     return this.#parts.track(async () => {
       const { record } = await this.#carryOut(key, claimId, this.#actionOf(request));
       return { key, status: record.status, attempt: record.attempt };
