@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { bodyOf, callOf, pathOf, startCallServer } from "./calls.js";
 import { until } from "./gate.js";
-import { problemOf } from "./test-server.js";
+import { problemOf, sharedServer } from "./test-server.js";
+
+const shared = sharedServer();
 
 const mail = { tool: "send_email", args: { order: 12345 }, key: "order-12345" };
 
@@ -167,14 +169,14 @@ test.each([
   [{ tool: "t", args: {}, key: "" }, "key"],
   [{ tool: "t", args: { n: 2 ** 60 } }, "args.n"],
 ])("the claim %j is refused, and the fault is named as the request names it", async (body, path) => {
-  const { claim, store } = await startCallServer();
-  const refused = await claim(body);
+  const { request, store } = shared();
+  const refused = await request("POST", "/v1/tool-calls/claim", { body });
   expect(problemOf(refused)).toEqual({ status: 400, code: "invalid_request", path });
   expect(refused.text).not.toMatch(/Ttl is|waitTimeout/);
   expect(store.revision).toBe(0);
 });
 
-test("a claim who gives no time to wait does not wait for longer than outcomes are kept", async () => {
+test("who gives no time to wait waits no longer than outcomes are kept", async () => {
   const { claim } = await startCallServer();
   const body = { ...mail, pending_ttl: 5, failed_ttl: 5, completed_ttl: 10 };
   expect((await claim(body)).json).toMatchObject({ claimed: true, hold: 5 });
