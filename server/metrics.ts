@@ -56,11 +56,11 @@ export class Metrics {
     }
     const review = (read: (counted: CountedReviews) => number) => () => {
       const counted = sources.reviews();
-      return counted === undefined ? Number.NaN : read(counted);
+      return counted === undefined ? undefined : read(counted);
     };
     gauge(
       "oncekv_tool_calls_in_doubt",
-      "Calls that nobody may fire until their outcome is resolved, counted at most once a minute; NaN before the first count",
+      "Calls that nobody may fire until their outcome is resolved, counted at most once a minute",
       review(({ open }) => open),
       registers,
     );
@@ -102,13 +102,16 @@ export class Metrics {
   }
 }
 
-function gauge(name: string, help: string, read: () => number, registers: Registry[]): void {
+/** @param read undefined: there is nothing to show yet */
+function gauge(name: string, help: string, read: () => number | undefined, registers: Registry[]): void {
   new Gauge({
     name,
     help,
     registers,
     collect() {
-      this.set(read());
+      const value = read();
+      if (value === undefined) this.remove();
+      else this.set(value);
     },
   });
 }
