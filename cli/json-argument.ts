@@ -16,6 +16,20 @@ export async function readJsonArgument(terminal: Terminal, argument: string, wha
   return parseJsonObject(text, what) as Fields;
 }
 
+/**
+ * The same for an argument that may be any JSON value.
+ *
+ * @throws InvalidRequestError
+ */
+export async function readJsonValue(terminal: Terminal, argument: string, what: string): Promise<unknown> {
+  const text = argument === "-" ? await readInput(terminal, what) : await readText(argument, what);
+  // Within an object the rules for objects hold for every value; a text that closes the object has more than one member.
+  const members = parseJsonObject(Buffer.concat([Buffer.from('{"value":'), text, Buffer.from("}")]), what);
+  const names = Object.keys(members);
+  if (names.length !== 1) throw new InvalidRequestError("", `${what} must be one JSON value`);
+  return Object.getOwnPropertyDescriptor(members, "value")?.value;
+}
+
 async function readText(argument: string, what: string): Promise<Buffer> {
   if (!argument.startsWith("@")) return Buffer.from(argument, "utf8");
   try {

@@ -2,6 +2,7 @@ import { createRequire } from "node:module";
 import { Command, CommanderError } from "commander";
 import { InvalidRequestError } from "../src/base/errors.js";
 import { addBackupCommand } from "./commands/backup.js";
+import { addCallsCommand } from "./commands/calls.js";
 import { addDeleteCommand } from "./commands/delete.js";
 import { addGetCommand } from "./commands/get.js";
 import { addListCommand } from "./commands/list.js";
@@ -25,6 +26,7 @@ const commands = [
   addDeleteCommand,
   addListCommand,
   addWatchCommand,
+  addCallsCommand,
   addStatsCommand,
   addBackupCommand,
   addRestoreCommand,
@@ -41,6 +43,7 @@ Examples:
   oncekv put note 1 '{"text":"hello"}' --if-absent
   oncekv get note 1
   oncekv watch note
+  oncekv calls list --status unknown
 
 Exit codes:
   0  done
@@ -74,7 +77,8 @@ function buildProgram(terminal: Terminal): Command {
     .version(version())
     .addHelpText("after", overview);
   for (const addCommand of commands) addCommand(program, terminal);
-  for (const command of [program, ...program.commands]) {
+  const nested = program.commands.flatMap((command) => command.commands);
+  for (const command of [program, ...program.commands, ...nested]) {
     // The error is reported below like every other one.
     command.exitOverride().configureOutput({ outputError: () => {} });
   }

@@ -2,10 +2,11 @@ import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { namedSchemas } from "./schemas/answers.js";
 import { optionalBody } from "./schemas/requests.js";
+import { toolCallSchemas } from "./schemas/tool-call-answers.js";
 
 /** Follows the routes that are registered after it and makes the OpenAPI document of their schemas. */
 export function describeApi(app: FastifyInstance): void {
-  for (const schema of namedSchemas) app.addSchema(schema);
+  for (const schema of [...namedSchemas, ...toolCallSchemas]) app.addSchema(schema);
   app.register(swagger, {
     openapi: {
       openapi: "3.1.0",
@@ -23,6 +24,7 @@ export function describeApi(app: FastifyInstance): void {
       tags: [
         { name: "documents", description: "Reading and writing documents." },
         { name: "changes", description: "Following what changes." },
+        { name: "tool calls", description: "Making a tool call fire once, from any language." },
         { name: "operations", description: "Running the server." },
       ],
     },

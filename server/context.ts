@@ -7,6 +7,7 @@ import type { AnswerLog } from "./answer-log.js";
 import type { Drain } from "./drain.js";
 import type { LongRequests } from "./long-requests.js";
 import type { Metrics } from "./metrics.js";
+import type { ServedCalls } from "./served-calls.js";
 
 /** What the routes of one server share. */
 export interface ServerContext {
@@ -21,6 +22,8 @@ export interface ServerContext {
   readonly streams: LongRequests;
   readonly metrics: Metrics;
   readonly answerLog: AnswerLog;
+  /** The tool calls of those who speak HTTP only. */
+  readonly served: ServedCalls;
   /** What the store tells about itself. */
   readonly storeStats: () => object;
 }

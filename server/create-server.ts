@@ -23,6 +23,10 @@ import { writeRoutes } from "./routes/documents.js";
 import { listRoutes } from "./routes/lists.js";
 import { healthRoutes, operationRoutes } from "./routes/operations.js";
 import { readDocumentRoute } from "./routes/read-document.js";
+import { toolCallClaimRoutes } from "./routes/tool-call-claims.js";
+import { toolCallHolderRoutes } from "./routes/tool-call-holders.js";
+import { toolCallRecordRoutes } from "./routes/tool-call-records.js";
+import { serveCalls } from "./served-calls.js";
 
 export interface ServerOptions {
   /** What is served. It stays open when the server closes: whoever opened it closes it. */
@@ -57,8 +61,11 @@ export function createServer(options: ServerOptions): FastifyInstance {
     longRequests: [waits, streams],
     deadlineMs: bounds.drainDeadlineMs ?? serverLimits.drainDeadlineMs,
   });
+  const served = serveCalls(store, clock);
   const metrics = new Metrics({
     storeStats,
+    toolCalls: () => served.calls.stats(),
+    reviews: () => served.reviews.latest(),
     waits: () => waits.size,
     streams: () => streams.size,
     processMetrics: options.processMetrics ?? false,
@@ -88,6 +95,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     streams,
     metrics,
     answerLog: new AnswerLog(metrics, app.log),
+    served,
     storeStats,
   };
 
@@ -103,9 +111,10 @@ export function createServer(options: ServerOptions): FastifyInstance {
     drain.begin(app.server);
     done();
   });
-  app.addHook("onClose", (_, done) => {
+  app.addHook("onClose", async () => {
     drain.finish();
-    done();
+    // Nobody waits for an answer any more: what is left are claims that are taken back, each of which gets one more try.
+    await served.calls.close({ timeout: 0 });
   });
   return app;
 }
@@ -123,6 +132,9 @@ function registerRoutes(app: FastifyInstance, context: ServerContext): void {
     listRoutes(scope, context);
     batchRoute(scope, context);
     changesRoutes(scope, context);
+    toolCallClaimRoutes(scope, context);
+    toolCallHolderRoutes(scope, context);
+    toolCallRecordRoutes(scope, context);
     operationRoutes(scope, context);
     done();
   });

@@ -36,6 +36,16 @@ export function writeIdFor(key: string, tokenName: string | null): string {
   return createHash("sha256").update(`${tokenName}\0${key}`).digest("hex");
 }
 
+/**
+ * The claim id of a key: the same for the same request again. The token and the owner are a part of it, so that two
+ * workers who take the same key, against its purpose, do not both get the claim.
+ */
+export function claimIdFor(key: string, tokenName: string | null, owner: string): string {
+  return createHash("sha256")
+    .update(JSON.stringify([tokenName, owner, key]))
+    .digest("hex");
+}
+
 function unquote(value: string): string {
   const inner = /^"((?:[^"\\]|\\["\\])*)"$/.exec(value)?.[1];
   if (inner === undefined) throw new InvalidRequestError("Idempotency-Key", "is not a well-formed quoted string");

@@ -18,6 +18,12 @@ export interface ServerLimits {
   readonly requestMs: number;
   /** Milliseconds after which a silent connection is probed, so that waits of dead clients come to an end. */
   readonly probeMs: number;
+  /** Characters of the name of a worker, which is for people. */
+  readonly ownerLengthMax: number;
+  /** Milliseconds between two counts of the calls that need review: each reads all records. */
+  readonly reviewCountMs: number;
+  /** Records that one such count looks at; beyond that it says that it is not complete. */
+  readonly reviewRecordsMax: number;
   /** Characters of one part of the path. Longer than any header section, so that the store judges ids, and says why. */
   readonly pathPartLengthMax: number;
 }
@@ -32,6 +38,9 @@ export const serverLimits: ServerLimits = Object.freeze({
   headersMs: 30_000,
   requestMs: 120_000,
   probeMs: 60_000,
+  ownerLengthMax: 256,
+  reviewCountMs: 60_000,
+  reviewRecordsMax: 100_000,
   pathPartLengthMax: 64 * 1024,
 });
 

@@ -1,4 +1,6 @@
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { ToolCallStats } from "../src/tool-calls/index.js";
+import type { CountedReviews } from "./review-count.js";
 
 /** What a server has to tell about itself when it is scraped. */
 export interface MetricSources {
@@ -8,12 +10,27 @@ export interface MetricSources {
   readonly waits: () => number;
   /** Streams of changes that are held. */
   readonly streams: () => number;
+  /** What has happened to the tool calls that were made through the server. */
+  readonly toolCalls: () => ToolCallStats;
+  /** The latest count of calls in doubt; undefined: there is none yet. Asking must cost nothing. */
+  readonly reviews: () => CountedReviews | undefined;
   /** Whether to tell about memory, processor and event loop too. */
   readonly processMetrics: boolean;
 }
 
 /** Notes one answer of a route. */
 export type RecordAnswer = (status: number, seconds: number) => void;
+
+/** What the counters of tool calls count. All of it is what this server has seen: workers with a store of their own count too. */
+const callCounters: { readonly [Name in keyof ToolCallStats]: string } = {
+  fired: "Claims given out over HTTP",
+  replayed: "Claimants who got a stored result or failure",
+  conflicts: "Claimants who came with other arguments than the key is bound to",
+  waits: "Claimants who waited for somebody else's claim",
+  lapses: "Lapsed claims that claimants found",
+  fenced: "Outcomes of late holders that were refused",
+  reviews: "Claimants who were told that somebody must find out first",
+};
 
 /** From a read in memory to a batch on a slow disk. */
 const secondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -34,6 +51,25 @@ export class Metrics {
     });
     gauge("oncekv_http_waits", "Waits for a change that are held now", sources.waits, registers);
     gauge("oncekv_http_streams", "Streams of changes that are held now", sources.streams, registers);
+    for (const name of Object.keys(callCounters) as (keyof ToolCallStats)[]) {
+      counter(`oncekv_tool_calls_${name}_total`, callCounters[name], () => sources.toolCalls()[name], registers);
+    }
+    const review = (read: (counted: CountedReviews) => number) => () => {
+      const counted = sources.reviews();
+      return counted === undefined ? undefined : read(counted);
+    };
+    gauge(
+      "oncekv_tool_calls_in_doubt",
+      "Calls that nobody may fire until their outcome is resolved, counted at most once a minute",
+      review(({ open }) => open),
+      registers,
+    );
+    gauge(
+      "oncekv_tool_calls_in_doubt_complete",
+      "1 when that count looked at all records, 0 when there are too many for it",
+      review(({ complete }) => (complete ? 1 : 0)),
+      registers,
+    );
     const stats = sources.storeStats();
     for (const name of Object.keys(stats)) {
       if (numberOf(stats, name) === undefined) continue;
@@ -66,13 +102,29 @@ export class Metrics {
   }
 }
 
-function gauge(name: string, help: string, read: () => number, registers: Registry[]): void {
+/** @param read undefined: there is nothing to show yet */
+function gauge(name: string, help: string, read: () => number | undefined, registers: Registry[]): void {
   new Gauge({
     name,
     help,
     registers,
     collect() {
-      this.set(read());
+      const value = read();
+      if (value === undefined) this.remove();
+      else this.set(value);
+    },
+  });
+}
+
+/** A count that somebody else keeps. */
+function counter(name: string, help: string, read: () => number, registers: Registry[]): void {
+  new Counter({
+    name,
+    help,
+    registers,
+    collect() {
+      this.reset();
+      this.inc(read());
     },
   });
 }

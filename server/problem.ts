@@ -1,5 +1,6 @@
 import { type ErrorCode, errorTable, type OnceKvError } from "../src/base/errors.js";
 import { type ConditionFailure, PreconditionFailedError } from "../src/documents/precondition-failed.js";
+import { type CallProblem, callProblem } from "./tool-call-problem.js";
 
 /** The media type of every error. */
 export const problemType = "application/problem+json; charset=utf-8";
@@ -20,6 +21,8 @@ export interface Problem {
   readonly retry_after?: number;
   /** The conditions that did not hold; with `precondition_failed` only. */
   readonly failures?: readonly ConditionFailure[];
+  /** What is known of the call; with the codes of tool calls only. */
+  readonly call?: CallProblem;
 }
 
 /**
@@ -31,6 +34,7 @@ export interface Problem {
 export function toProblem(error: OnceKvError, mayRead: (shape: string) => boolean, requestId: string): Problem {
   const { status, title, retryable } = errorTable[error.code];
   const isInternal = error.code === "internal";
+  const call = callProblem(error, mayRead);
   return {
     type: `urn:oncekv:error:${error.code}`,
     title,
@@ -43,6 +47,7 @@ export function toProblem(error: OnceKvError, mayRead: (shape: string) => boolea
     ...(error.path === undefined || error.path === "" ? {} : { path: error.path }),
     ...(error.retryAfter === undefined ? {} : { retry_after: error.retryAfter }),
     ...(error.code === "precondition_failed" ? { failures: visibleFailures(error, mayRead) } : {}),
+    ...(call === undefined ? {} : { call }),
   };
 }
 

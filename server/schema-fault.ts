@@ -25,6 +25,8 @@ export function schemaFault(body: unknown, error: ErrorObject): InvalidRequestEr
       return new InvalidRequestError(path, `must be ${typesOf(params["type"])}, not ${kindOf(error.data)}`);
     case "const":
       return new InvalidRequestError(path, `must be ${JSON.stringify(params["allowedValue"])}`);
+    case "enum":
+      return new InvalidRequestError(path, `must be one of ${(params["allowedValues"] as unknown[]).join(", ")}`);
     case "discriminator":
       return new InvalidRequestError(memberPath(path, String(params["tag"])), `must be ${tagsOf(error).join(" or ")}`);
     default:

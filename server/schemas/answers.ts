@@ -101,6 +101,12 @@ export const namedSchemas: readonly TSchema[] = [
       path: Type.Optional(Type.String({ description: "Where in the request the fault is, as `set.items[3]`." })),
       retry_after: Type.Optional(Type.Number({ description: "Seconds." })),
       failures: Type.Optional(Type.Array(named("ConditionFailure"))),
+      call: Type.Optional(
+        Type.Unsafe<object>({
+          type: "object",
+          description: "With the codes of tool calls: what is known of the call.",
+        }),
+      ),
     },
     { $id: "Problem", description: "An error, by RFC 9457." },
   ),

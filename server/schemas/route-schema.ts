@@ -8,7 +8,7 @@ export interface RouteDescription {
   readonly operationId: string;
   readonly summary: string;
   readonly description?: string;
-  readonly tag: "documents" | "changes" | "operations";
+  readonly tag: "documents" | "changes" | "tool calls" | "operations";
   /** Answers by status, without the errors. */
   readonly answers: { readonly [status: number]: Answer };
   /** Errors of this route; those that every route has are added. */

@@ -6,6 +6,7 @@ import {
   type AcquisitionEvent,
   beginAcquisition,
   type CallAnswer,
+  type RemoteClaimant,
   type StepContext,
   stepAcquisition,
   type ValidClaim,
@@ -37,6 +38,8 @@ export interface AcquisitionBounds {
   readonly waitUntil: number;
   /** Whether to claim a look-up where there is a doubt. */
   readonly canLookUp: boolean;
+  /** For whom the claim is made, when that is not this process. */
+  readonly remote?: RemoteClaimant | undefined;
 }
 
 /** What became of the claim: what `enter` made of it, or the record's answer. */

@@ -1,6 +1,7 @@
 import type { Fields } from "../documents/contract.js";
 import { decideRun, type RecordAnswer, type RunView } from "./decisions.js";
-import type { SeenRecord, ToolCallIdentity } from "./record.js";
+import { claimTaken } from "./errors.js";
+import type { SeenRecord, ToolCallIdentity, ToolCallRecord } from "./record.js";
 import type { CallTiming, HeldClaim, RecordPut, RecordWrite, SentClaim } from "./transition-types.js";
 import { abandon, markFired, renew } from "./transitions.js";
 
@@ -25,6 +26,17 @@ export interface Acquisition {
   readonly canLookUp: boolean;
   /** Monotonic milliseconds until which to wait for somebody else's claim. */
   readonly waitUntil: number;
+  /** For whom the claim is made, when that is not this process. */
+  readonly remote?: RemoteClaimant | undefined;
+}
+
+/** Somebody elsewhere, who will hold the claim by its claim id alone. */
+export interface RemoteClaimant {
+  /**
+   * The id that the claimant has chosen, and repeats the request with when it got no answer: a pending record that bears it
+   * is its own, and no claim with it is taken back. undefined: it has chosen none, and never comes back.
+   */
+  readonly claimId: string | undefined;
 }
 
 /** What the surroundings lend to one step. */
@@ -64,6 +76,8 @@ export type AcquisitionEvent =
 export interface ValidClaim extends HeldClaim {
   /** Monotonic milliseconds. */
   readonly validUntil: number;
+  /** It was found in the record: whoever wrote it got no answer. */
+  readonly recognised?: true;
 }
 
 export type AcquisitionAction =
@@ -149,7 +163,7 @@ export function stepAcquisition(state: AcquisitionState, event: AcquisitionEvent
 }
 
 function decide(state: AcquisitionState, seen: SeenRecord | undefined, context: StepContext, failure?: Failure): Step {
-  const decision = decideRun(seen, viewOf(state, context));
+  const decision = decideRun(seen, viewOf(state, seen, context));
   switch (decision.decision) {
     case "claim":
     case "look_up": {
@@ -157,8 +171,13 @@ function decide(state: AcquisitionState, seen: SeenRecord | undefined, context: 
       if (failure !== undefined && (failure.applied === "no" || state.unanswered >= unansweredMax)) {
         return reject(state, failure.error);
       }
+      // A late copy of a request whose claim has ended: nobody waits for its answer, and nobody would work under it.
+      if (seen !== undefined && isChosen(state, seen.record.claim_id)) {
+        return reject(state, claimTaken(seen.record.key, seen.record));
+      }
       const { write } = decision;
-      const { claimId, now } = context;
+      const { now } = context;
+      const claimId = claimIdFor(state, context);
       const sent: Sent = { claimId, record: write.set, timing: state.acquisition.timing, sentAt: now, open: true };
       return [
         { ...state, stage: { at: "writing claim", claimId }, sent: [...state.sent, sent] },
@@ -177,7 +196,7 @@ function decide(state: AcquisitionState, seen: SeenRecord | undefined, context: 
 function claimEnded(state: AcquisitionState, claimId: string, event: AcquisitionEvent, context: StepContext): Step {
   switch (event.event) {
     case "written": {
-      const sent = state.sent.find((each) => each.claimId === claimId);
+      const sent = state.sent.findLast((each) => each.claimId === claimId);
       if (sent === undefined) throw new Error("a claim was written that was never sent");
       return prepare(closed(state, claimId), hold(sent, sent.record, event.revision), context);
     }
@@ -196,11 +215,26 @@ function claimEnded(state: AcquisitionState, claimId: string, event: Acquisition
   }
 }
 
-/** The record is pending under a claim of this run whose answer was lost. */
+/** The record is pending under a claim of this run, or of this claimant, whose answer was lost. */
 function recognise(state: AcquisitionState, seen: SeenRecord, context: StepContext): Step {
-  const sent = state.sent.find((each) => each.claimId === seen.record.claim_id);
+  const { record } = seen;
+  const sent = isChosen(state, record.claim_id)
+    ? sentEarlier(state, record)
+    : state.sent.find((each) => each.claimId === record.claim_id);
   if (sent === undefined) throw new Error("a claim was recognised that was never sent");
-  return prepare(closed(state, sent.claimId), hold(sent, seen.record, seen.revision), context);
+  const claim = hold(sent, record, record.fencing_token ?? seen.revision);
+  return prepare(closed(state, sent.claimId), { ...claim, recognised: true }, context);
+}
+
+/** When an earlier request sent the claim is not known: it holds for sure only once it was renewed. */
+function sentEarlier({ acquisition: { timing } }: AcquisitionState, record: ToolCallRecord): Sent {
+  return {
+    claimId: record.claim_id ?? "",
+    record,
+    timing: { ...timing, pendingTtl: record.hold ?? timing.pendingTtl },
+    sentAt: Number.NEGATIVE_INFINITY,
+    open: false,
+  };
 }
 
 /**
@@ -267,6 +301,8 @@ function reject(state: AcquisitionState, error: unknown): Step {
 
 /** All that may stand in the record as this run's claim, and must not be waited for by anybody. */
 function openClaims(state: AcquisitionState): AbandonedClaim[] {
+  // Its claimant repeats the request: taken back, the claim would be lost under its hands.
+  if (state.acquisition.remote?.claimId !== undefined) return [];
   const open: SentClaim[] = state.sent.filter((sent) => sent.open);
   if (state.stage.at === "preparing") open.push(state.stage.claim);
   return open.map((sent) => ({ claimId: sent.claimId, timing: sent.timing, write: abandon(sent) }));
@@ -290,15 +326,28 @@ function over(state: AcquisitionState): AcquisitionState {
   return { ...state, stage: { at: "over" } };
 }
 
-function viewOf(state: AcquisitionState, context: StepContext): RunView {
-  const { identity, timing, owner, extra, canLookUp } = state.acquisition;
+/** Whether the claimant has chosen that claim id: a claim of another request may bear it too. */
+function isChosen(state: AcquisitionState, claimId: string | null): boolean {
+  return claimId !== null && state.acquisition.remote?.claimId === claimId;
+}
+
+function claimIdFor(state: AcquisitionState, context: StepContext): string {
+  return state.acquisition.remote?.claimId ?? context.claimId;
+}
+
+function viewOf(state: AcquisitionState, seen: SeenRecord | undefined, context: StepContext): RunView {
+  const { identity, timing, owner, extra, canLookUp, remote } = state.acquisition;
+  const { completedTtl: completed_ttl, failedTtl: failed_ttl } = timing;
+  const terms = remote === undefined ? {} : { terms: { completed_ttl, failed_ttl } };
+  // Who has announced its effect had its answer: whatever repeats the request then must not fire.
+  const unfired = seen?.record.fired_at === null;
   return {
     identity,
     timing,
     extra,
     canLookUp,
-    claimant: { claimId: context.claimId, owner, at: context.at },
-    sent: (claimId) => state.sent.some((each) => each.claimId === claimId),
+    claimant: { claimId: claimIdFor(state, context), owner, at: context.at, ...terms },
+    sent: (claimId) => (isChosen(state, claimId) ? unfired : state.sent.some((each) => each.claimId === claimId)),
     abandoned: context.abandoned,
   };
 }

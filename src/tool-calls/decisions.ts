@@ -154,12 +154,17 @@ export function decideResolve(seen: SeenRecord): "resolvable" | "in_flight" | "s
   }
 }
 
+/** Whether nobody may fire before it is known what an earlier run did. */
+export function isInDoubt(seen: SeenRecord): boolean {
+  const { record } = seen;
+  if (record.status === "unknown") return true;
+  return record.status === "pending" && holdLeftMs(seen) === 0 && !lapsedIsFree(record);
+}
+
 /** The claim of a look-up by somebody who does not want to fire; undefined: there is no doubt, or another policy ends it. */
 export function decideLookUp(seen: SeenRecord, claimant: Claimant, timing: CallTiming): RecordPut | undefined {
-  const { record } = seen;
-  if (record.policy !== "reconcile") return undefined;
-  const lapsed = record.status === "pending" && holdLeftMs(seen) === 0 && !lapsedIsFree(record);
-  return lapsed || record.status === "unknown" ? lookUp(seen, claimant, timing) : undefined;
+  if (seen.record.policy !== "reconcile") return undefined;
+  return isInDoubt(seen) ? lookUp(seen, claimant, timing) : undefined;
 }
 
 /** The delete that forgets a record; "in_flight" while somebody may be working on it. */

@@ -218,7 +218,7 @@ export class Holding {
 }
 
 /** The last decision of an operator, if it let a parked call with these arguments go on. */
-function approvalIn(history: readonly HistoryEntry[], fingerprint: string): HistoryEntry | undefined {
+export function approvalIn(history: readonly HistoryEntry[], fingerprint: string): HistoryEntry | undefined {
   const last = history.at(-1);
   if (last?.verdict !== "not_done" || last.status !== "parked" || last.fingerprint !== fingerprint) return undefined;
   return last;

@@ -1,10 +1,18 @@
+import { InvalidRequestError } from "../base/errors.js";
 import type { Document } from "../documents/contract.js";
-import { readMembers } from "../documents/request-members.js";
+import { readMembers, shown } from "../documents/request-members.js";
 import type { CallContext } from "./acquiring.js";
 import { decideForget, holdLeftMs } from "./decisions.js";
 import { CallInFlightError } from "./errors.js";
 import { prefixOf } from "./keys.js";
-import { type SeenRecord, seenRecord, seenRecordOf, type ToolCallRecord, type ToolCallStatus } from "./record.js";
+import {
+  type SeenRecord,
+  seenRecord,
+  seenRecordOf,
+  statuses,
+  type ToolCallRecord,
+  type ToolCallStatus,
+} from "./record.js";
 
 /* Looking at records, and forgetting them: for operators and for tests of what an agent did. */
 
@@ -49,6 +57,9 @@ export async function getCall({ records }: CallContext, key: string): Promise<To
 export async function listCalls({ records, limits }: CallContext, options: ToolCallListOptions): Promise<ToolCallPage> {
   readMembers(options, "", "the options", listMembers);
   const { tool, scope, status, after, limit } = options;
+  if (status !== undefined && !statuses.includes(status)) {
+    throw new InvalidRequestError("status", `must be one of ${statuses.join(", ")}, not ${shown(status)}`);
+  }
   const page = await records.list({
     prefix: prefixOf(tool, scope, limits),
     ...(after === undefined ? {} : { after }),

@@ -19,7 +19,7 @@ export const recordFormat = 1;
  * - `parked`: set aside before its effect; the next `run` resumes.
  */
 export type ToolCallStatus = (typeof statuses)[number];
-const statuses = ["planned", "pending", "released", "completed", "failed", "unknown", "parked"] as const;
+export const statuses = ["planned", "pending", "released", "completed", "failed", "unknown", "parked"] as const;
 
 /** What happens when a claim lapses or an outcome is unknown: the record's own policy counts, not the finder's. */
 export type ToolCallPolicy = (typeof policies)[number];
@@ -82,7 +82,7 @@ export type ToolCallRecord = ToolCallIdentity & {
    * not have it forgotten sooner. Absent before the first claim.
    */
   window?: number;
-  /** The revision of the claim that settled the record; null before. */
+  /** The revision of the claim that settled the record; null before, but for a claim with `terms` once it was renewed. */
   fencing_token: number | null;
   /** When the claim was made, by the claimant's clock. Times in records are for people; nothing is decided by them. */
   started_at: string | null;
@@ -105,7 +105,12 @@ export type ToolCallRecord = ToolCallIdentity & {
   reason?: JsonValue;
   /** What the caller added. */
   extra?: Fields;
+  /** Of a pending record whose holder has nothing but its claim id; absent where the holder knows its own times. */
+  terms?: ClaimTerms;
 };
+
+/** How long the outcome of a claim will be kept, and a failure answered with the same failure; in seconds. */
+export type ClaimTerms = { completed_ttl: number; failed_ttl: number };
 
 /** A record as it was read, with the two instants that decide whether its hold is over. Both are the store's. */
 export interface SeenRecord {
@@ -182,6 +187,14 @@ const orAbsent =
   (value) =>
     value === undefined || check(value);
 
+const isSeconds: Check = (value) => typeof value === "number" && value > 0;
+const isTerms: Check = (value) =>
+  typeof value === "object" &&
+  value !== null &&
+  !Array.isArray(value) &&
+  isSeconds(value["completed_ttl"]) &&
+  isSeconds(value["failed_ttl"]);
+
 const checks: { readonly [name: string]: Check } = {
   format: isInteger,
   tool: isText,
@@ -195,8 +208,8 @@ const checks: { readonly [name: string]: Check } = {
   phase: orNull(isOneOf(phases)),
   owner: isTextOrNull,
   attempt: isInteger,
-  hold: orNull((value) => typeof value === "number" && value > 0),
-  window: orAbsent((value) => typeof value === "number" && value > 0),
+  hold: orNull(isSeconds),
+  window: orAbsent(isSeconds),
   fencing_token: orNull(isInteger),
   started_at: isTextOrNull,
   renewed_at: isTextOrNull,
@@ -208,6 +221,7 @@ const checks: { readonly [name: string]: Check } = {
   error: orAbsent(isObject),
   last_error: orAbsent(isObject),
   extra: orAbsent(isObject),
+  terms: orAbsent(isTerms),
 };
 
 function shown(value: JsonValue | undefined): string {

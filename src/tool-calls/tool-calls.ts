@@ -22,6 +22,7 @@ import { planCall } from "./planning.js";
 import { Reconciler, type ReconcilerOptions } from "./reconciler.js";
 import type { ToolCallRecord } from "./record.js";
 import { RecordStore } from "./record-store.js";
+import { RemoteClaims } from "./remote-claims.js";
 import {
   type ArgumentsOf,
   nameCall,
@@ -207,6 +208,16 @@ export class ToolCalls {
     const reconciler: Reconciler = new Reconciler(this.#context, options, this.#timing());
     this.#reconcilers.add(reconciler);
     return reconciler;
+  }
+
+  /** Claims of callers elsewhere, who speak through this process: what the HTTP server serves. */
+  remoteClaims(): RemoteClaims {
+    return new RemoteClaims({
+      context: this.#context,
+      timing: this.#timing(),
+      prepare: (request) => this.#prepare(request),
+      track: (begin) => this.#track(begin),
+    });
   }
 
   /** How often what has happened. */

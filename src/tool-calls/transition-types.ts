@@ -1,5 +1,5 @@
 import type { Condition, Fields, JsonValue } from "../documents/contract.js";
-import type { ResultOmission, StoredError, ToolCallRecord } from "./record.js";
+import type { ClaimTerms, ResultOmission, StoredError, ToolCallRecord } from "./record.js";
 
 /** How long things last, in seconds. */
 export interface CallTiming {
@@ -18,6 +18,8 @@ export interface Claimant {
   readonly owner: string;
   /** ISO 8601, by the claimant's clock, for people. */
   readonly at: string;
+  /** What the record must say because the holder will have nothing but its claim id. */
+  readonly terms?: ClaimTerms;
 }
 
 /** A claim that was sent, whatever became of it. */

@@ -90,7 +90,7 @@ export function renew(held: HeldClaim, at: string): RecordWrite {
   return {
     op: "patch",
     transition: "renew",
-    merge: { renewed_at: at },
+    merge: { renewed_at: at, ...tokenOf(held) },
     ttl: pendingLife(held.record, held.timing),
     if_match: heldBy(held),
   };
@@ -98,7 +98,7 @@ export function renew(held: HeldClaim, at: string): RecordWrite {
 
 /** Marks the moment before the effect. */
 export function markFired(held: HeldClaim, at: string): RecordWrite {
-  return { op: "patch", transition: "fired", merge: { fired_at: at }, if_match: heldBy(held) };
+  return { op: "patch", transition: "fired", merge: { fired_at: at, ...tokenOf(held) }, if_match: heldBy(held) };
 }
 
 export function complete(held: HeldClaim, result: StoredResult, at: string): RecordPut {
@@ -256,6 +256,11 @@ function unclaimed(
   };
 }
 
+/** A holder with nothing but its claim id must find its token again, after writes that move the record's revision. */
+function tokenOf({ record, fencingToken }: HeldClaim): { fencing_token?: number } {
+  return record.terms === undefined ? {} : { fencing_token: fencingToken };
+}
+
 function pendingRun(base: ToolCallRecord, claimant: Claimant, timing: CallTiming): ToolCallRecord {
   return {
     ...base,
@@ -267,6 +272,7 @@ function pendingRun(base: ToolCallRecord, claimant: Claimant, timing: CallTiming
     hold: timing.pendingTtl,
     window: timing.completedTtl,
     started_at: claimant.at,
+    ...(claimant.terms === undefined ? {} : { terms: claimant.terms }),
   };
 }
 

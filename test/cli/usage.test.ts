@@ -10,7 +10,7 @@ import { runCli, runProcess } from "./command-line.js";
 test("help names every command and exit code; each command's help has examples", async () => {
   const overview = await runProcess(["--help"]);
   expect(overview).toMatchObject({ code: 0, stderr: "" });
-  const names = ["serve", "get", "put", "patch", "delete", "list", "watch", "stats"];
+  const names = ["serve", "get", "put", "patch", "delete", "list", "watch", "calls", "stats"];
   for (const name of [...names, "backup", "restore", "verify", "token"]) {
     expect(overview.stdout).toMatch(new RegExp(`^ {2}${name} `, "m"));
   }

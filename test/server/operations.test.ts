@@ -93,3 +93,38 @@ test("two servers in one process count apart", async () => {
   await one.request("GET", "/nothing");
   expect((await two.request("GET", "/metrics")).text).not.toContain('route="unmatched"');
 });
+
+test("metrics count what happened to tool calls, and show how many are in doubt", async () => {
+  const { request, clock } = await startServer();
+  const claim = { tool: "t", args: 1, policy: "review", pending_ttl: 60, wait: 0 };
+  const sample = async (name: string): Promise<string | undefined> => {
+    const { text } = await request("GET", "/metrics");
+    return new RegExp(`^oncekv_tool_calls_${name} (\\S+)$`, "m").exec(text)?.[1];
+  };
+  const counted = async (): Promise<string | undefined> => {
+    let open = await sample("in_doubt");
+    while (open === before) open = await sample("in_doubt");
+    return open;
+  };
+  let before: string | undefined;
+  expect(await sample("in_doubt")).toBeUndefined();
+  expect(await counted()).toBe("0");
+  expect(await sample("in_doubt_complete")).toBe("1");
+
+  await request("POST", "/v1/tool-calls/claim", { body: claim });
+  await request("POST", "/v1/tool-calls/claim", { body: { ...claim, key: "free", policy: "refire" } });
+  clock.advance(60_000);
+  for (let times = 0; times < 2; times++) await request("POST", "/v1/tool-calls/claim", { body: claim });
+  expect(await sample("fired_total")).toBe("2");
+  expect(await sample("reviews_total")).toBe("2");
+  expect(await sample("lapses_total")).toBe("2");
+  before = "0";
+  expect(await counted()).toBe("1");
+
+  // Within a minute nothing is counted anew, however often somebody asks.
+  clock.advance(59_000);
+  await request("POST", "/v1/tool-calls/claim", { body: { ...claim, key: "second" } });
+  await request("POST", "/v1/tool-calls/claim", { body: { ...claim, key: "second", args: 2 } });
+  expect(await sample("conflicts_total")).toBe("1");
+  for (let times = 0; times < 3; times++) expect(await sample("in_doubt")).toBe("1");
+});
