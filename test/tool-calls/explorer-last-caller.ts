@@ -15,14 +15,23 @@ const stepsMax = 200;
 export function judgeEnd(world: World, setting: Setting): void {
   const [first] = world.workers;
   if (first === undefined) return;
-  const caller: Worker = { ...first, name: lastCaller, calls: 1, rounds: 0, claims: 0, abandoned: [], run: { at: "idle" } };
+  const caller: Worker = {
+    ...first,
+    name: lastCaller,
+    calls: 1,
+    rounds: 0,
+    claims: 0,
+    abandoned: [],
+    run: { at: "idle" },
+  };
   const patient: Setting = { ...setting, waitMs: 40 * setting.tickMs };
   let last: World = { ...world, budget: noBudget, workers: [...world.workers, caller] };
   for (let count = 0; count < stepsMax; count++) {
     const { run } = last.workers.at(-1) ?? caller;
     if (run.at === "running") return;
     if (run.at === "answered") {
-      if (run.how === "in_flight" || run.how === "rejected") throw new Violation(`the last caller is ${run.how}: the call never settles`);
+      if (run.how === "in_flight" || run.how === "rejected")
+        throw new Violation(`the last caller is ${run.how}: the call never settles`);
       return;
     }
     const steps = stepsFrom(last, patient);
@@ -37,7 +46,11 @@ export function judgeEnd(world: World, setting: Setting): void {
 export function endKey({ document, now, workers }: World): string {
   if (document === undefined) return "-";
   const { fingerprint, status, phase, policy, marks, fired_at, hold } = document.fields;
-  const hung = workers.map(({ run }) => (run.at === "running" ? `${(run.hungUntil ?? 0) - now} ${run.effect} ${run.claim.claimId === document.fields.claim_id}` : ""));
+  const hung = workers.map(({ run }) =>
+    run.at === "running"
+      ? `${(run.hungUntil ?? 0) - now} ${run.effect} ${run.claim.claimId === document.fields.claim_id}`
+      : "",
+  );
   const left = document.expiresAt === null ? "-" : document.expiresAt - now;
   return [fingerprint, status, phase, policy, marks, fired_at, hold, now - document.updatedAt, left, hung].join();
 }

@@ -72,12 +72,14 @@ function withEnd(
   }
 }
 
-/** "Certainly not done" ends the doubt about claims that indeed have had no effect; undefined: about all. */
+/**
+ * "Certainly not done" ends the doubt about claims that indeed have had no effect; undefined: about all. A hasty word ends
+ * it, too: that is its price.
+ */
 function withoutDoubt(ghost: Ghost, claimId: string | null | undefined, write: ModelWrite): Ghost {
-  const open = ghost.open.filter(
-    (each) => ghost.effects.includes(each) || (claimId !== undefined && each !== claimId),
-  );
-  return { ...ghost, open, hasty: ghost.hasty + (write.hasty === true ? 1 : 0) };
+  if (write.hasty === true) return { ...ghost, open: [], hasty: ghost.hasty + 1 };
+  const open = ghost.open.filter((each) => ghost.effects.includes(each) || (claimId !== undefined && each !== claimId));
+  return { ...ghost, open };
 }
 
 function withDecree(ghost: Ghost, write: ModelWrite, after: StoredDocument | undefined): Ghost {

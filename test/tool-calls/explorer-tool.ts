@@ -45,10 +45,7 @@ export function toolSteps(world: World, worker: Worker, run: Running, setting: S
   const isDone = effect === "done" || (effect === "ready" && claim.record.policy === "refire");
   if (isDone) {
     const result = { kind: "json", value: claim.claimId } as const;
-    steps.push([
-      `${name}'s tool returns`,
-      () => settle(world, worker, complete(claim, result, someday), setting),
-    ]);
+    steps.push([`${name}'s tool returns`, () => settle(world, worker, complete(claim, result, someday), setting)]);
   }
   if (budget.throws > 0) steps.push(...throwSteps(spend(world, "throws"), worker, run, setting));
   if (budget.parks > 0 && (effect !== "done" || setting.mutant.parksLate === true)) {
@@ -70,7 +67,8 @@ function throwSteps(world: World, worker: Worker, { claim, effect }: Running, se
   const say = (failure: FailureClass): World => settle(world, worker, endOfThrow(claim, failure), setting);
   if (effect !== "done") {
     steps.push([`${worker.name}'s tool fails`, () => say("failed")]);
-    if (claim.record.policy !== "refire") steps.push([`${worker.name}'s tool has to be tried again`, () => say("retryable")]);
+    if (claim.record.policy !== "refire")
+      steps.push([`${worker.name}'s tool has to be tried again`, () => say("retryable")]);
   }
   const failure = setting.mutant.thrown ?? outcomeFor("unknown", claim.record);
   steps.push([`${worker.name}'s tool ends in doubt`, () => say(failure)]);
@@ -121,7 +119,8 @@ export function markAnswered(
   if (run.effect === "marking") {
     if (event.event !== "written") return settle(world, worker, release(claim, thrown), setting);
     const marked: ValidClaim = { ...claim, record: { ...claim.record, fired_at: someday } };
-    if (world.now < claim.validUntil) return ready(world, worker, { ...run, claim: marked }, setting);
+    if (world.now < claim.validUntil || setting.mutant.markSuffices === true)
+      return ready(world, worker, { ...run, claim: marked }, setting);
     const prolonging: Running = { ...run, claim: marked, effect: "prolonging", sentAt: world.now };
     return post(withWorker(world, { ...worker, run: prolonging }), worker.name, "mark", renew(claim, someday), setting);
   }

@@ -144,6 +144,8 @@ export interface Mutant {
   readonly context?: (context: StepContext) => StepContext;
   /** What a throw after the claim is taken for. */
   readonly thrown?: FailureClass;
+  /** The effect is begun as soon as its mark is answered, whether the claim still holds or not. */
+  readonly markSuffices?: true;
   /** Tools park also after their effect. */
   readonly parksLate?: true;
   /** A tool that never ends is renewed for ever. */
