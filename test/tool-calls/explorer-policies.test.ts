@@ -138,8 +138,6 @@ describe("every interleaving keeps what the policies promise", () => {
 describe("the explorer finds a violation when", () => {
   it.each(policyMutants)("$name", ({ finds, ...exploration }) => {
     const { violation } = explore(exploration);
-      `${name}: ${states} ${Math.round(performance.now() - t)} ms ${violation?.message} ${violation?.story.join(", ")}`,
-    );
     expect(violation?.message).toMatch(finds);
   });
 });

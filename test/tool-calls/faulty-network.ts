@@ -49,6 +49,11 @@ export class FaultyNetwork {
     for (let count = 0; count < times; count++) this.#faults.push({ request, fault });
   }
 
+  /** Faults that have not hit anything yet do not come. */
+  forgetFaults(): void {
+    this.#faults.length = 0;
+  }
+
   /** Lets what is late or held arrive. */
   deliver(): void {
     for (const arrive of this.#stopped.splice(0)) arrive();
