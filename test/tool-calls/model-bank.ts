@@ -35,6 +35,8 @@ export class Bank {
   readonly #fires: Fire[] = [];
   readonly #lastFireAt = new Map<string, number>();
   readonly #forgotten = new Set<string>();
+  /** The fencing tokens of stored results that callers were told, by the binding of the key. */
+  readonly #told = new Map<string, number>();
   readonly #windowMs: number;
 
   constructor(windowMs: number) {
@@ -125,11 +127,20 @@ export class Bank {
     this.#forgotten.delete(key);
   }
 
-  /** A caller was told this as the result of its call. */
-  judgeResult(key: string, args: string, result: unknown): void {
+  /**
+   * A caller was told this as the result of its call.
+   *
+   * @param isStored whether it was also told that the record says so: then every later caller must be told the same
+   */
+  judgeResult(key: string, args: string, result: unknown, isStored: boolean): void {
     const fire = this.#fires.find((each) => each.account.key === key && tokenOf(result) === each.receipt.token);
     if (fire === undefined || !fire.hadEffect) this.#breach(key, `a result of nothing: ${JSON.stringify(result)}`);
     else if (fire.receipt.args !== args) this.#breach(key, "the result of a call with other arguments");
+    if (fire === undefined || !isStored) return;
+    const binding = `${key} ${fire.binding}`;
+    const { token } = fire.receipt;
+    if ((this.#told.get(binding) ?? token) !== token) this.#breach(key, "two results of one call");
+    this.#told.set(binding, token);
   }
 
   /** Whether the key may have been claimed as a new one since its last fire; late requests may have done that, too. */

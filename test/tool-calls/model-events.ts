@@ -24,8 +24,14 @@ export type Event =
       readonly does: Behaviour;
     }
   | { readonly event: "plan"; readonly worker: number; readonly account: number }
-  | { readonly event: "fault"; readonly worker: number; readonly request: Request; readonly fault: Fault }
-  | { readonly event: "deliver" | "crash" | "cut" | "mend"; readonly worker: number }
+  | {
+      readonly event: "fault";
+      readonly worker: number;
+      readonly request: Request;
+      readonly fault: Fault;
+      readonly times: number;
+    }
+  | { readonly event: "deliver" | "crash" | "cut" | "mend" | "give up"; readonly worker: number }
   | { readonly event: "wake" }
   | { readonly event: "time"; readonly seconds: number }
   | { readonly event: "resolve"; readonly account: number; readonly decree: boolean }
@@ -33,7 +39,7 @@ export type Event =
   | { readonly event: "round"; readonly worker: number };
 
 const worker = fc.nat(2);
-const account = fc.nat(1);
+const account = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.constant(1) });
 
 const does: fc.Arbitrary<Behaviour> = fc.oneof(
   { weight: 3, arbitrary: fc.constant<Behaviour>("returns") },
@@ -62,17 +68,26 @@ const request = fc.constantFrom<Request>(
   "unknown",
   "parked",
 );
-const fault = fc.constantFrom<Fault>("request lost", "reply lost", "late", "held", "unreachable", "overloaded");
+const fault = fc.constantFrom<Fault>(
+  "request lost",
+  "reply lost",
+  "late",
+  "held",
+  "reply held",
+  "unreachable",
+  "overloaded",
+);
+const times = fc.constantFrom(1, 1, 3);
 const args = fc.oneof({ weight: 8, arbitrary: fc.constant("x") }, { weight: 1, arbitrary: fc.constant("y") });
 
 export const anyEvent: fc.Arbitrary<Event> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ event: fc.constant("call" as const), worker, account, args, does }) },
   { weight: 1, arbitrary: fc.record({ event: fc.constant("plan" as const), worker, account }) },
-  { weight: 5, arbitrary: fc.record({ event: fc.constant("fault" as const), worker, request, fault }) },
+  { weight: 5, arbitrary: fc.record({ event: fc.constant("fault" as const), worker, request, fault, times }) },
   {
     weight: 4,
     arbitrary: fc.record({
-      event: fc.constantFrom("deliver" as const, "crash" as const, "cut" as const, "mend" as const),
+      event: fc.constantFrom("deliver" as const, "crash" as const, "cut" as const, "mend" as const, "give up" as const),
       worker,
     }),
   },

@@ -44,6 +44,8 @@ export class ModelRun {
   readonly #operator: ToolCalls;
   /** Tools that sleep, each with its worker. */
   #sleepers: { readonly worker: Worker; readonly wake: () => void }[] = [];
+  /** Who may give up, the first caller first. */
+  #callers: { readonly worker: Worker; readonly caller: AbortController }[] = [];
   /** The calls of living workers that have not ended. */
   readonly #open = new Map<Promise<void>, Worker>();
   #generation = 0;
@@ -66,7 +68,7 @@ export class ModelRun {
         );
         break;
       case "fault":
-        this.#worker(event.worker).network.fault(event.request, event.fault);
+        this.#worker(event.worker).network.fault(event.request, event.fault, event.times);
         break;
       case "deliver":
         this.#worker(event.worker).network.deliver();
@@ -76,6 +78,9 @@ export class ModelRun {
         break;
       case "mend":
         this.#worker(event.worker).network.down = false;
+        break;
+      case "give up":
+        this.#giveUp(this.#worker(event.worker));
         break;
       case "crash":
         this.#crash(event.worker);
@@ -130,9 +135,14 @@ export class ModelRun {
 
   #call(worker: Worker, account: Account, args: string, does: Behaviour): void {
     this.#track(worker, async () => {
-      const request = this.#request(account, args);
-      const { result } = await worker.calls.run(request, this.#tool(worker, account, args, does));
-      this.bank.judgeResult(account.key, args, result);
+      const caller = new AbortController();
+      this.#callers.push({ worker, caller });
+      const request = { ...this.#request(account, args), signal: caller.signal };
+      const { result, was_replay, persisted } = await worker.calls.run(
+        request,
+        this.#tool(worker, account, args, does),
+      );
+      this.bank.judgeResult(account.key, args, result, was_replay || persisted);
     });
   }
 
@@ -154,6 +164,8 @@ export class ModelRun {
             throw new ToolError(does === "fails" ? "failed" : "retryable");
           case "parks":
             certainlyNot = true;
+            // It goes no further, and the record may say so before it hears of that.
+            this.bank.end(fire, certainlyNot);
             return await call.park("waits for Ann");
           case "ends in doubt without":
             throw new ToolError("unknown");
@@ -255,6 +267,11 @@ export class ModelRun {
     this.bank.bury(worker.name);
     for (const [call, of] of this.#open) if (of === worker) this.#open.delete(call);
     this.#workers[index] = this.#newWorker();
+  }
+
+  #giveUp(worker: Worker): void {
+    const index = this.#callers.findIndex((each) => each.worker === worker);
+    if (index !== -1) this.#callers.splice(index, 1)[0]?.caller.abort(new ToolError("unknown"));
   }
 
   #mendAll(): void {
