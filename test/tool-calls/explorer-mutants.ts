@@ -1,22 +1,10 @@
 import type { AcquisitionState } from "../../src/tool-calls/acquisition-decisions.js";
-import type { ToolCallRecord } from "../../src/tool-calls/record.js";
-import type { TransitionName } from "../../src/tool-calls/transition-types.js";
-import type { Exploration } from "./explorer.js";
-import type { ModelWrite } from "./explorer-store.js";
-import type { Mutant } from "./explorer-world.js";
+import { type MutantCase, onPut, onWrite, withoutStatus } from "./explorer-mutation.js";
 
 /*
  * Each takes one rule of the protocol away. That the explorer finds a violation shows two things: that the rule is needed,
  * and that the explorer would notice if the product lost it.
  */
-
-export interface MutantCase extends Omit<Exploration, "mutant"> {
-  /** What is done instead of the rule. */
-  readonly name: string;
-  readonly mutant: Mutant;
-  /** What happens then; the first that the explorer finds. */
-  readonly finds: RegExp;
-}
 
 const alone = [{ args: "x", calls: 1 }];
 const two = [
@@ -28,25 +16,6 @@ const different = [
   { args: "y", calls: 1 },
 ];
 const again = [{ args: "x", calls: 2 }];
-
-function onWrite(transitions: readonly TransitionName[], change: (write: ModelWrite) => ModelWrite): Mutant {
-  return { write: (write) => (transitions.includes(write.transition) ? change(write) : write) };
-}
-
-function onPut(
-  transitions: readonly TransitionName[],
-  change: (set: ToolCallRecord) => Partial<ToolCallRecord>,
-): Mutant {
-  return onWrite(transitions, (write) =>
-    write.op === "put" ? { ...write, set: { ...write.set, ...change(write.set) } } : write,
-  );
-}
-
-/** Conditions on the claim id alone. */
-function withoutStatus(write: ModelWrite): ModelWrite {
-  const claimId = write.if_match.fields?.["claim_id"];
-  return claimId === undefined ? write : { ...write, if_match: { fields: { claim_id: claimId } } };
-}
 
 function resent(machine: AcquisitionState, sentAt: number): AcquisitionState {
   return { ...machine, sent: machine.sent.map((sent) => ({ ...sent, sentAt })) };

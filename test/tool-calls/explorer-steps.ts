@@ -1,14 +1,16 @@
 import type { AcquisitionEvent } from "../../src/tool-calls/acquisition-decisions.js";
 import { stepSettlement } from "../../src/tool-calls/settlement-decisions.js";
-import type { RecordPut } from "../../src/tool-calls/transition-types.js";
-import { complete, fail, renew, unknown } from "../../src/tool-calls/transitions.js";
+import { Violation } from "./explorer-ghost.js";
+import { askingAnswered, lookingSteps, roundSteps } from "./explorer-look-up.js";
+import { operatorSteps } from "./explorer-operator.js";
 import { judgeAccepted, judgeRefused } from "./explorer-oracle.js";
 import { apply, living, seenOf } from "./explorer-store.js";
-import { advance, begin, post, read, someday, timesOf } from "./explorer-worker.js";
+import { markAgain, markAnswered, renewalAnswered, renewHung, toolSteps } from "./explorer-tool.js";
+import { advance, begin, read, timesOf } from "./explorer-worker.js";
 import {
   type Message,
-  type Run,
   type Setting,
+  type Step,
   send,
   spend,
   type Worker,
@@ -21,26 +23,36 @@ import {
 
 /* What may happen next in a world: every step that is possible, each as the world after it. */
 
-export type Step = readonly [label: string, take: () => World];
-
 const lostError = new Error("the answer was lost");
-const thrown = { name: "Error", message: "thrown" };
+
+/** Ticks after which everybody must have got an answer, when nothing goes wrong any more. */
+const ticksMax = 60;
+
+export const timePasses = "time passes";
 
 export function stepsFrom(world: World, setting: Setting): Step[] {
   const steps: Step[] = [];
   for (const worker of world.workers) steps.push(...workerSteps(world, worker, setting));
   for (const message of world.messages) steps.push(...messageSteps(world, message, setting));
+  steps.push(...operatorSteps(world, setting));
   const { budget } = world;
-  if (budget.ticks > 0) steps.push(["time passes", () => pass(spend(world, "ticks"), setting)]);
+  if (budget.ticks > 0) steps.push([timePasses, () => pass(spend(world, "ticks"), setting)]);
   // When nothing else can happen, time passes for those who wait: everybody's turn must come.
-  else if (steps.length === 0 && world.workers.some((worker) => worker.run.at !== "idle")) {
-    steps.push(["time passes", () => pass(world, setting)]);
+  else if (steps.length === 0 && world.workers.some(({ run }) => run.at === "acquiring")) {
+    steps.push([timePasses, () => pass(world, setting)]);
   }
   return steps;
 }
 
 function pass(world: World, setting: Setting): World {
-  return { ...world, now: world.now + setting.tickMs };
+  const now = world.now + setting.tickMs;
+  if (now > ticksMax * setting.tickMs) throw new Violation("a caller waits for ever");
+  let next = renewHung({ ...world, now }, setting);
+  // These are never late.
+  for (const message of next.messages) {
+    if (!world.messages.some(({ id }) => id === message.id)) next = arrive(next, message, setting);
+  }
+  return next;
 }
 
 function workerSteps(world: World, worker: Worker, setting: Setting): Step[] {
@@ -49,7 +61,11 @@ function workerSteps(world: World, worker: Worker, setting: Setting): Step[] {
   const steps: Step[] = [];
   switch (run.at) {
     case "idle":
-      if (worker.calls > 0) steps.push([`${name} calls`, () => begin(world, worker, setting)]);
+      if (worker.calls > 0) {
+        const turn = { waitUntil: world.now + setting.waitMs, canLookUp: worker.caller.looksUp };
+        steps.push([`${name} calls`, () => begin(world, { ...worker, calls: worker.calls - 1 }, turn, setting)]);
+      }
+      steps.push(...roundSteps(world, worker, setting));
       break;
     case "acquiring": {
       const { awaits } = run;
@@ -72,36 +88,14 @@ function workerSteps(world: World, worker: Worker, setting: Setting): Step[] {
     case "running":
       steps.push(...toolSteps(world, worker, run, setting));
       break;
-    case "settling":
+    case "looking":
+      steps.push(...lookingSteps(worker, run, world, setting));
+      break;
+    default:
       break;
   }
   if (budget.crashes > 0 && run.at !== "idle") {
     steps.push([`${name} crashes`, () => crash(spend(world, "crashes"), worker)]);
-  }
-  return steps;
-}
-
-function toolSteps(world: World, worker: Worker, run: Extract<Run, { at: "running" }>, setting: Setting): Step[] {
-  const { name } = worker;
-  const { claim } = run;
-  const steps: Step[] = [];
-  const end = (from: World, write: RecordPut): World =>
-    post(withWorker(from, { ...worker, run: { at: "settling", claim, write } }), name, "settlement", write, setting);
-  steps.push([
-    `${name}'s tool returns`,
-    () => end(world, complete(claim, { kind: "json", value: claim.claimId }, someday)),
-  ]);
-  if (world.budget.throws > 0) {
-    const tried = spend(world, "throws");
-    steps.push([`${name}'s tool fails`, () => end(tried, fail(claim, thrown, someday))]);
-    steps.push([`${name}'s tool ends in doubt`, () => end(tried, unknown(claim, thrown))]);
-  }
-  const renewing = world.messages.some((message) => message.worker === name && message.for === "renewal");
-  if (world.budget.renewals > 0 && !renewing) {
-    steps.push([
-      `${name} renews`,
-      () => post(spend(world, "renewals"), name, "renewal", renew(claim, someday), setting),
-    ]);
   }
   return steps;
 }
@@ -128,7 +122,13 @@ function messageSteps(world: World, message: Message, setting: Setting): Step[] 
       message.answer === undefined
         ? withMessage(world, { ...message, for: "nobody" })
         : withoutMessage(world, message.id);
-    steps.push([`${name} gets no answer`, () => hear(spend(left, "lost"), message, event, setting)]);
+    const after = spend(left, "lost");
+    steps.push([`${name} gets no answer`, () => hear(after, message, event, setting)]);
+    const worker = world.workers.find((each) => each.name === message.worker);
+    if (message.for === "mark" && worker?.run.at === "running") {
+      const again = markAgain(after, worker, worker.run, setting);
+      if (again !== undefined) steps.push([`${name} gets no answer and is sent again`, () => again]);
+    }
   }
   return steps;
 }
@@ -147,33 +147,44 @@ function arrive(world: World, message: Message, setting: Setting): World {
 }
 
 function hear(world: World, message: Message, event: NonNullable<Message["answer"]>, setting: Setting): World {
+  if (message.for === "background") return settleInBackground(world, message, event);
   const worker = workerNamed(world, message.worker);
   const { run } = worker;
   switch (message.for) {
     case "acquisition":
       if (run.at !== "acquiring") throw new Error("an answer for a run that does not wait for it");
       return advance(world, worker, run.machine, event, setting);
+    case "mark":
+      if (run.at !== "running") throw new Error("a mark was answered that nobody waits for");
+      return markAnswered(world, worker, run, event, setting);
+    case "renewal":
+      return run.at === "running" ? renewalAnswered(world, worker, run, event) : world;
+    case "look-up":
+      if (run.at !== "asking") throw new Error("a look-up was answered that nobody waits for");
+      return askingAnswered(world, worker, run, event, setting);
     case "settlement": {
       if (run.at !== "settling") throw new Error("an outcome was answered that nobody waits for");
-      const idle = withWorker(world, { ...worker, run: { at: "idle" } });
-      const step = stepSettlement(run.write, event);
+      const { step } = stepSettlement(run.write, event);
       // The caller has its result now, and the outcome goes on trying to reach the store.
-      return step.step === "again" ? send(idle, worker.name, "background", message.write) : idle;
+      const next = step === "again" ? send(world, worker.name, "background", message.write) : world;
+      if (run.again === undefined) return withWorker(next, { ...worker, run: { at: "idle" } });
+      return begin(next, worker, run.again, setting);
     }
-    case "background": {
-      if (message.write.op !== "put") return world;
-      const step = stepSettlement(message.write, event);
-      return step.step === "again" ? send(world, worker.name, "background", message.write) : world;
-    }
-    default:
+    case "nobody":
       return world;
   }
+}
+
+function settleInBackground(world: World, message: Message, event: NonNullable<Message["answer"]>): World {
+  if (message.write.op !== "put") return world;
+  const { step } = stepSettlement(message.write, event);
+  return step === "again" ? send(world, message.worker, "background", message.write) : world;
 }
 
 /** The process dies: it hears nothing any more and has forgotten everything; what it sent is on its way. */
 function crash(world: World, worker: Worker): World {
   let next = withWorker(world, { ...worker, abandoned: [], run: { at: "idle" } });
-  for (const hearer of ["acquisition", "renewal", "settlement", "background"] as const) {
+  for (const hearer of ["acquisition", "renewal", "mark", "look-up", "settlement", "background"] as const) {
     next = unheard(next, worker.name, hearer);
   }
   return next;

@@ -23,6 +23,8 @@ export type ModelWrite = RecordWrite & {
   readonly unconditional?: true;
   /** Happens also when nothing is there. */
   readonly orAbsent?: true;
+  /** It says "not done" while the effect may yet come. */
+  readonly hasty?: true;
 };
 
 export interface Applied {

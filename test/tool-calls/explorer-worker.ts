@@ -5,29 +5,48 @@ import {
   beginAcquisition,
   type StepContext,
   stepAcquisition,
+  type ValidClaim,
 } from "../../src/tool-calls/acquisition-decisions.js";
 import type { ToolCallIdentity } from "../../src/tool-calls/record.js";
-import { judgeFire, judgeReplay, judgeWait, type Times, Violation } from "./explorer-oracle.js";
+import { type Times, Violation } from "./explorer-ghost.js";
+import { judgeFire, judgeReplay, judgeWait } from "./explorer-oracle-effects.js";
 import { type ModelWrite, seenOf } from "./explorer-store.js";
-import { type Message, type Run, type Setting, send, type Worker, type World, withWorker } from "./explorer-world.js";
+import {
+  type Caller,
+  type Message,
+  type Run,
+  type Setting,
+  send,
+  type Turn,
+  type Worker,
+  type World,
+  withWorker,
+} from "./explorer-world.js";
 
 /* A worker that carries out what the product's machine asks for, with the mutant of the setting in between. */
 
 /** Makes up times for people, which decide nothing. */
 export const someday = "2026-01-01T00:00:00.000Z";
 
-export function begin(world: World, worker: Worker, setting: Setting): World {
-  const caller: Worker = { ...worker, calls: worker.calls - 1 };
+/** The caller that comes when all else is over. */
+export const lastCaller = "last";
+
+/** More claims than any caller needs who gets somewhere. */
+const claimsMax = 12;
+
+/** Begins a call, or goes on with it after a look-up. */
+export function begin(world: World, worker: Worker, turn: Turn, setting: Setting): World {
+  const { waitUntil, canLookUp } = turn;
   const acquisition = {
-    identity: identityOf(worker),
+    identity: identityOf(worker.caller),
     timing: setting.timing,
     owner: worker.name,
     extra: undefined,
-    canLookUp: false,
-    waitUntil: world.now + setting.waitMs,
+    canLookUp,
+    waitUntil,
   };
-  const [machine, action] = beginAcquisition(acquisition, contextOf(world, caller, setting));
-  return carryOut(withWorker(world, caller), caller, machine, action, setting);
+  const [machine, action] = beginAcquisition(acquisition, contextOf(world, worker, setting));
+  return carryOut(withWorker(world, worker), worker, machine, action, setting);
 }
 
 export function read(world: World, worker: Worker, run: Extract<Run, { at: "acquiring" }>, setting: Setting): World {
@@ -59,7 +78,8 @@ function carryOut(
     withWorker(world, { ...worker, claims, run: { at: "acquiring", machine, awaits } });
   switch (action.action) {
     case "write": {
-      const isClaim = action.write.transition === "claim" || action.write.transition === "claim_again";
+      const isClaim = ["claim", "claim_again", "look_up"].includes(action.write.transition);
+      if (worker.claims > claimsMax) throw new Violation("a caller claims over and over and gets nowhere");
       const next = acquiring({ kind: "write" }, isClaim ? worker.claims + 1 : worker.claims);
       return post(next, worker.name, "acquisition", action.write, setting);
     }
@@ -70,16 +90,16 @@ function carryOut(
       judgeWait(world.ghost, sent, worker.abandoned, world.document, world.now);
       return acquiring({ kind: "change", after: action.after, until: world.now + action.timeoutMs });
     }
-    case "enter": {
-      const ghost = judgeFire(world.ghost, action.claim.claimId, world.document, world.now, timesOf(setting));
-      return withWorker({ ...world, ghost }, { ...worker, run: { at: "running", claim: action.claim } });
-    }
+    case "enter":
+      return enter(world, worker, machine, action.claim, setting);
     case "answer":
     case "reject": {
       if (action.action === "answer") judgeAnswer(world, worker, action.answer, machine);
       const ids = action.abandon.map((each) => each.claimId);
+      const how = action.action === "answer" ? action.answer.answer : "rejected";
+      const run: Run = worker.name === lastCaller ? { at: "answered", how } : { at: "idle" };
       let next: World = {
-        ...withWorker(world, { ...worker, abandoned: [...worker.abandoned, ...ids], run: { at: "idle" } }),
+        ...withWorker(world, { ...worker, abandoned: [...worker.abandoned, ...ids], run }),
         ghost: { ...world.ghost, endedUnfired: [...world.ghost.endedUnfired, ...ids] },
       };
       for (const { write } of action.abandon) next = post(next, worker.name, "background", write, setting);
@@ -88,20 +108,38 @@ function carryOut(
   }
 }
 
+/** The tool, or the look-up that the claim was made for. */
+function enter(world: World, worker: Worker, machine: AcquisitionState, claim: ValidClaim, setting: Setting): World {
+  const { looksUp, marks } = worker.caller;
+  if (claim.record.phase !== "run" && looksUp) {
+    const { waitUntil, canLookUp } = machine.acquisition;
+    return withWorker(world, { ...worker, run: { at: "looking", claim, again: { waitUntil, canLookUp } } });
+  }
+  const ghost = judgeFire(world.ghost, claim.claimId, world.document, world.now, timesOf(setting));
+  const effect = claim.record.marks && marks && claim.record.fired_at === null ? "unmarked" : "ready";
+  return withWorker({ ...world, ghost }, { ...worker, run: { at: "running", claim, effect } });
+}
+
 function judgeAnswer(
   world: World,
   worker: Worker,
   answer: Extract<AcquisitionAction, { action: "answer" }>["answer"],
   machine: AcquisitionState,
 ): void {
-  if (answer.answer === "completed") {
-    judgeReplay(world.ghost, worker.fingerprint, answer.seen);
-  }
-  if (answer.answer === "conflict" && answer.seen.record.fingerprint === worker.fingerprint) {
+  const { args } = worker.caller;
+  const { record } = answer.seen;
+  if (answer.answer === "completed") judgeReplay(world.ghost, args, answer.seen);
+  if (answer.answer === "conflict" && record.fingerprint === args) {
     throw new Violation("equal arguments met a conflict");
+  }
+  if (answer.answer !== "conflict" && record.fingerprint !== args) {
+    throw new Violation("other arguments got an answer that is not theirs");
   }
   if (answer.answer === "in_flight" && world.now < machine.acquisition.waitUntil) {
     throw new Violation("a caller was sent away before its time");
+  }
+  if (answer.answer === "needs_review" && record.policy === "refire") {
+    throw new Violation("a call that may be fired again needs a review");
   }
 }
 
@@ -123,15 +161,20 @@ function mutateSeen(event: AcquisitionEvent, machine: AcquisitionState, setting:
 function contextOf(world: World, worker: Worker, setting: Setting): StepContext {
   const context: StepContext = {
     now: world.now,
-    claimId: `${worker.name}${worker.claims + 1}`,
+    claimId: claimIdOf(worker),
     at: someday,
     abandoned: (claimId) => worker.abandoned.includes(claimId),
   };
   return setting.mutant.context?.(context) ?? context;
 }
 
-function identityOf(worker: Worker): ToolCallIdentity {
-  return { tool: "t", key: "t:k", fingerprint: worker.fingerprint, intent: 0, policy: "refire", marks: false };
+/** A fresh claim id. */
+export function claimIdOf(worker: Worker): string {
+  return `${worker.name}${worker.claims + 1}`;
+}
+
+export function identityOf({ args, policy, marks }: Caller): ToolCallIdentity {
+  return { tool: "t", key: "t:k", fingerprint: args, intent: 0, policy, marks };
 }
 
 export function timesOf(setting: Setting): Times {

@@ -1,6 +1,9 @@
-import { noGhost, Violation } from "./explorer-oracle.js";
+import type { ToolCallPolicy } from "../../src/tool-calls/record.js";
+import { inDoubt } from "./explorer-beginnings.js";
+import { noGhost, Violation } from "./explorer-ghost.js";
+import { endKey, judgeEnd } from "./explorer-last-caller.js";
 import { stepsFrom } from "./explorer-steps.js";
-import type { Budget, Mutant, Setting, World } from "./explorer-world.js";
+import { type Budget, type Mutant, noBudget, type Setting, type World } from "./explorer-world.js";
 
 /*
  * Drives the product's own decisions (acquisition, settlement and the transitions) through every order in which the steps
@@ -8,11 +11,27 @@ import type { Budget, Mutant, Setting, World } from "./explorer-world.js";
  * violation found has a shortest story.
  */
 
+/** What a worker does. */
+export interface Workload {
+  /** The arguments of its calls. */
+  readonly args: string;
+  /** How many it may make. */
+  readonly calls: number;
+  /** Of its calls; `refire` when absent. */
+  readonly policy?: ToolCallPolicy;
+  readonly marks?: boolean;
+  /** Whether it brings a look-up; as the policy asks for when absent. */
+  readonly looksUp?: boolean;
+  /** Rounds of a reconciler, 0 when absent. */
+  readonly rounds?: number;
+}
+
 export interface Exploration {
-  /** For each worker the arguments of its calls, and how many it may make. */
-  readonly workers: readonly { readonly args: string; readonly calls: number }[];
+  readonly workers: readonly Workload[];
   readonly budget: Partial<Budget>;
   readonly mutant?: Mutant;
+  /** Begin with a call that an earlier run, which is no more, fired in doubt: with its effect or without. */
+  readonly doubt?: "done" | "not done";
   /** The lengths of things; `small` when absent. */
   readonly lengths?: Lengths;
   /** An exploration that would need more states than this is a fault of the test. */
@@ -26,13 +45,13 @@ export interface Explored {
 }
 
 /** One tick is a second. */
-export type Lengths = Pick<Setting, "timing" | "waitMs">;
+export type Lengths = Pick<Setting, "timing" | "waitMs" | "runMs">;
 
 /** A hold of one tick, a window of two: a lapse and the end of the window are within three ticks. */
-const small: Lengths = { timing: { pendingTtl: 1, completedTtl: 2, failedTtl: 1 }, waitMs: 2000 };
+const small: Lengths = { timing: { pendingTtl: 1, completedTtl: 2, failedTtl: 1 }, waitMs: 2000, runMs: 2000 };
 
 /** A hold that can be renewed before it is over, and a window that outlives two of them. */
-export const large: Lengths = { timing: { pendingTtl: 2, completedTtl: 4, failedTtl: 2 }, waitMs: 3000 };
+export const large: Lengths = { timing: { pendingTtl: 2, completedTtl: 4, failedTtl: 2 }, waitMs: 3000, runMs: 3000 };
 
 interface Visited {
   readonly parent: Visited | undefined;
@@ -44,13 +63,19 @@ export function explore(exploration: Exploration): Explored {
   const statesMax = exploration.statesMax ?? 2_000_000;
   const parts = new Parts();
   const seen = new Set<string>();
+  const ends = new Set<string>();
   const start = startOf(exploration);
   let frontier: [World, Visited][] = [[start, { parent: undefined, label: "the beginning" }]];
   seen.add(parts.fingerprintOf(start));
   while (frontier.length > 0) {
     const next: [World, Visited][] = [];
     for (const [world, visited] of frontier) {
-      for (const [label, take] of stepsFrom(world, rules)) {
+      const steps = stepsFrom(world, rules);
+      if (steps.length === 0 && !ends.has(endKey(world))) {
+        ends.add(endKey(world));
+        steps.push(["one more caller comes", () => afterEnd(world, rules)]);
+      }
+      for (const [label, take] of steps) {
         const here: Visited = { parent: visited, label };
         let after: World;
         try {
@@ -71,28 +96,43 @@ export function explore(exploration: Exploration): Explored {
   return { states: seen.size };
 }
 
-function startOf(exploration: Exploration): World {
-  const { ticks = 0, lost = 0, duplicates = 0, crashes = 0, renewals = 0, aborts = 0, throws = 0 } = exploration.budget;
-  return {
+function afterEnd(world: World, rules: Setting): World {
+  judgeEnd(world, rules);
+  return world;
+}
+
+function startOf({ workers, budget, doubt }: Exploration): World {
+  const empty: World = {
     now: 0,
     document: undefined,
     revision: 0,
     messages: [],
-    budget: { ticks, lost, duplicates, crashes, renewals, aborts, throws },
+    budget: { ...noBudget, ...budget },
     ghost: noGhost,
-    workers: exploration.workers.map(({ args, calls }, index) => ({
+    workers: workers.map(({ args, calls, policy = "refire", marks = false, looksUp, rounds = 0 }, index) => ({
       name: String.fromCharCode("A".charCodeAt(0) + index),
-      fingerprint: args,
+      caller: { args, policy, marks, looksUp: looksUp ?? policy === "reconcile" },
       calls,
+      rounds,
       claims: 0,
       abandoned: [],
       run: { at: "idle" },
     })),
   };
+  return doubt === undefined ? empty : inDoubt(empty, doubt);
 }
 
 /** Members that many objects share and few steps change. They get a number of their own; all others are written out. */
-const shared: ReadonlySet<string> = new Set(["acquisition", "record", "set", "fields", "timing", "error", "current"]);
+const shared: ReadonlySet<string> = new Set([
+  "acquisition",
+  "record",
+  "set",
+  "fields",
+  "timing",
+  "error",
+  "current",
+  "caller",
+]);
 
 /**
  * Numbers for equal parts of worlds, so that a world is a handful of numbers. A step changes one or two of the parts and

@@ -8,10 +8,11 @@ import type { DocumentStore, Fields } from "../../src/documents/contract.js";
  * - `reply lost`: it is carried out, and the worker cannot know.
  * - `late`: the worker gives up on it, and it arrives when `deliver` is called.
  * - `held`: it waits in front of the store until `deliver` is called.
+ * - `reply held`: it is carried out, and its answer comes when `deliver` is called.
  * - `unreachable`: the connection cannot be made.
  * - `overloaded`: the store refuses it for now.
  */
-export type Fault = "request lost" | "reply lost" | "late" | "held" | "unreachable" | "overloaded";
+export type Fault = "request lost" | "reply lost" | "late" | "held" | "reply held" | "unreachable" | "overloaded";
 
 /** Which requests a fault hits: reads, waits, renewals, and writes by the status that they write. */
 export type Request = "read" | "wait" | "renew" | "delete" | (string & {});
@@ -49,6 +50,11 @@ export class FaultyNetwork {
     for (let count = 0; count < times; count++) this.#faults.push({ request, fault });
   }
 
+  /** Faults that have not hit anything yet do not come. */
+  forgetFaults(): void {
+    this.#faults.length = 0;
+  }
+
   /** Lets what is late or held arrive. */
   deliver(): void {
     for (const arrive of this.#stopped.splice(0)) arrive();
@@ -73,6 +79,11 @@ export class FaultyNetwork {
       case "held":
         await new Promise<void>((resolve) => this.#stopped.push(resolve));
         return send();
+      case "reply held": {
+        const reply = await send();
+        await new Promise<void>((resolve) => this.#stopped.push(resolve));
+        return reply;
+      }
       case "unreachable":
         throw new OnceKvError("unavailable", "the connection cannot be made");
       case "overloaded":
