@@ -83,6 +83,7 @@ export {
   type ReconcilerRound,
   type ResolveOptions,
   type ResultOmission,
+  type ResultOptions,
   type StoredError,
   type StreamRequest,
   type Tool,
