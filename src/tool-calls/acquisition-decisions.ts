@@ -1,5 +1,5 @@
 import type { Fields } from "../documents/contract.js";
-import { decideRun, type RecordAnswer, type RunView } from "./decisions.js";
+import { decideRun, isInDoubt, type RecordAnswer, type RunView } from "./decisions.js";
 import { claimTaken } from "./errors.js";
 import type { SeenRecord, ToolCallIdentity, ToolCallRecord } from "./record.js";
 import type { CallTiming, HeldClaim, RecordPut, RecordWrite, SentClaim } from "./transition-types.js";
@@ -339,8 +339,9 @@ function viewOf(state: AcquisitionState, seen: SeenRecord | undefined, context: 
   const { identity, timing, owner, extra, canLookUp, remote } = state.acquisition;
   const { completedTtl: completed_ttl, failedTtl: failed_ttl } = timing;
   const terms = remote === undefined ? {} : { terms: { completed_ttl, failed_ttl } };
-  // Who has announced its effect had its answer: whatever repeats the request then must not fire.
-  const unfired = seen?.record.fired_at === null;
+  // Who has announced its effect had its answer, and a claim that lapsed into doubt may have been worked under: whatever
+  // repeats the request then, a worker that was started anew, say, must not fire.
+  const unfired = seen?.record.fired_at === null && !isInDoubt(seen);
   return {
     identity,
     timing,
