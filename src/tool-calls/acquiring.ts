@@ -6,7 +6,6 @@ import {
   type AcquisitionEvent,
   beginAcquisition,
   type CallAnswer,
-  type RemoteClaimant,
   type StepContext,
   stepAcquisition,
   type ValidClaim,
@@ -15,6 +14,7 @@ import type { Background } from "./background.js";
 import type { Lease } from "./lease.js";
 import type { Observer } from "./observer.js";
 import type { RecordStore } from "./record-store.js";
+import type { RemoteClaimant } from "./remote-claimant.js";
 import type { PreparedCall } from "./request.js";
 import type { ResultKeeping } from "./result-keeping.js";
 

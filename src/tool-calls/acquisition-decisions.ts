@@ -1,7 +1,8 @@
 import type { Fields } from "../documents/contract.js";
 import { decideRun, type RecordAnswer, type RunView } from "./decisions.js";
 import { claimTaken } from "./errors.js";
-import type { SeenRecord, ToolCallIdentity, ToolCallRecord } from "./record.js";
+import type { SeenRecord, ToolCallIdentity } from "./record.js";
+import { earlierClaim, isChosen, mayBeFoundAgain, type RemoteClaimant, termsOf } from "./remote-claimant.js";
 import type { CallTiming, HeldClaim, RecordPut, RecordWrite, SentClaim } from "./transition-types.js";
 import { abandon, markFired, renew } from "./transitions.js";
 
@@ -28,15 +29,6 @@ export interface Acquisition {
   readonly waitUntil: number;
   /** For whom the claim is made, when that is not this process. */
   readonly remote?: RemoteClaimant | undefined;
-}
-
-/** Somebody elsewhere, who will hold the claim by its claim id alone. */
-export interface RemoteClaimant {
-  /**
-   * The id that the claimant has chosen, and repeats the request with when it got no answer: a pending record that bears it
-   * is its own, and no claim with it is taken back. undefined: it has chosen none, and never comes back.
-   */
-  readonly claimId: string | undefined;
 }
 
 /** What the surroundings lend to one step. */
@@ -172,7 +164,7 @@ function decide(state: AcquisitionState, seen: SeenRecord | undefined, context: 
         return reject(state, failure.error);
       }
       // A late copy of a request whose claim has ended: nobody waits for its answer, and nobody would work under it.
-      if (seen !== undefined && isChosen(state, seen.record.claim_id)) {
+      if (seen !== undefined && isChosen(state.acquisition.remote, seen.record.claim_id)) {
         return reject(state, claimTaken(seen.record.key, seen.record));
       }
       const { write } = decision;
@@ -218,23 +210,13 @@ function claimEnded(state: AcquisitionState, claimId: string, event: Acquisition
 /** The record is pending under a claim of this run, or of this claimant, whose answer was lost. */
 function recognise(state: AcquisitionState, seen: SeenRecord, context: StepContext): Step {
   const { record } = seen;
-  const sent = isChosen(state, record.claim_id)
-    ? sentEarlier(state, record)
+  const { remote, timing } = state.acquisition;
+  const sent = isChosen(remote, record.claim_id)
+    ? earlierClaim(record, timing)
     : state.sent.find((each) => each.claimId === record.claim_id);
   if (sent === undefined) throw new Error("a claim was recognised that was never sent");
   const claim = hold(sent, record, record.fencing_token ?? seen.revision);
   return prepare(closed(state, sent.claimId), { ...claim, recognised: true }, context);
-}
-
-/** When an earlier request sent the claim is not known: it holds for sure only once it was renewed. */
-function sentEarlier({ acquisition: { timing } }: AcquisitionState, record: ToolCallRecord): Sent {
-  return {
-    claimId: record.claim_id ?? "",
-    record,
-    timing: { ...timing, pendingTtl: record.hold ?? timing.pendingTtl },
-    sentAt: Number.NEGATIVE_INFINITY,
-    open: false,
-  };
 }
 
 /**
@@ -326,28 +308,20 @@ function over(state: AcquisitionState): AcquisitionState {
   return { ...state, stage: { at: "over" } };
 }
 
-/** Whether the claimant has chosen that claim id: a claim of another request may bear it too. */
-function isChosen(state: AcquisitionState, claimId: string | null): boolean {
-  return claimId !== null && state.acquisition.remote?.claimId === claimId;
-}
-
 function claimIdFor(state: AcquisitionState, context: StepContext): string {
   return state.acquisition.remote?.claimId ?? context.claimId;
 }
 
 function viewOf(state: AcquisitionState, seen: SeenRecord | undefined, context: StepContext): RunView {
   const { identity, timing, owner, extra, canLookUp, remote } = state.acquisition;
-  const { completedTtl: completed_ttl, failedTtl: failed_ttl } = timing;
-  const terms = remote === undefined ? {} : { terms: { completed_ttl, failed_ttl } };
-  // Who has announced its effect had its answer: whatever repeats the request then must not fire.
-  const unfired = seen?.record.fired_at === null;
   return {
     identity,
     timing,
     extra,
     canLookUp,
-    claimant: { claimId: claimIdFor(state, context), owner, at: context.at, ...terms },
-    sent: (claimId) => (isChosen(state, claimId) ? unfired : state.sent.some((each) => each.claimId === claimId)),
+    claimant: { claimId: claimIdFor(state, context), owner, at: context.at, ...termsOf(remote, timing) },
+    sent: (claimId) =>
+      isChosen(remote, claimId) ? mayBeFoundAgain(seen) : state.sent.some((each) => each.claimId === claimId),
     abandoned: context.abandoned,
   };
 }

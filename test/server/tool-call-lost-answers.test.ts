@@ -127,6 +127,16 @@ test("a claim under which the effect was announced is given to nobody again, a r
   expect(problemOf(await claim(request)).code).toBe("needs_review");
 });
 
+test("a claim that has lapsed is found again where firing is free, and is a doubt where it is not", async () => {
+  const { claim, clock } = await startCallServer();
+  const free = { ...mail, key: "free", claim_id: "c-1" };
+  const asked = { ...mail, key: "asked", claim_id: "c-1", policy: "review" };
+  for (const request of [free, asked]) await claim(request);
+  clock.advance(60_000);
+  expect((await claim(free)).json).toMatchObject({ claimed: true, recognised: true, attempt: 1, valid_for: 60 });
+  expect(problemOf(await claim(asked)).code).toBe("needs_review");
+});
+
 test("a settled write that is repeated succeeds, and says the same", async () => {
   const { claim, say } = await startCallServer();
   for (const [action, body] of [
