@@ -14,6 +14,7 @@ import type { Background } from "./background.js";
 import type { Lease } from "./lease.js";
 import type { Observer } from "./observer.js";
 import type { RecordStore } from "./record-store.js";
+import type { RenewalThread } from "./renewal-thread.js";
 import type { PreparedCall } from "./request.js";
 import type { ResultKeeping } from "./result-keeping.js";
 
@@ -26,6 +27,8 @@ export interface CallContext {
   readonly limits: Limits;
   readonly owner: string;
   readonly newClaimId: () => string;
+  /** Renews claims beside this event loop; undefined: nobody does. */
+  readonly renewalThread: RenewalThread | undefined;
   /** The leases of tools that run now. */
   readonly leases: Set<Lease>;
   readonly observer: Observer;
