@@ -103,6 +103,29 @@ describe("a thread for renewals", () => {
     expect(() => toolCalls(usual, { ...inThread, clock })).toThrow(expect.objectContaining({ path: "clock" }));
   });
 
+  it("that does not start lets nothing be fired, and is started again for the next call", async () => {
+    const { store } = await openScene();
+    let asked = 0;
+    const reachable = Object.assign(Object.create(store) as EmbeddedStore, {
+      limits: store.limits,
+      threadAccess: () => {
+        asked += 1;
+        return { module: new URL("./no-such-module.js", import.meta.url).href, open: "openStore", options: {} };
+      },
+    });
+    const calls = toolCalls(reachable, inThread);
+    let fires = 0;
+    for (let tries = 0; tries < 2; tries++) {
+      const failed = calls.run(compute, () => {
+        fires += 1;
+      });
+      await expect(failed).rejects.toMatchObject({ code: "unavailable", cause: expect.anything() });
+    }
+    expect([asked, fires]).toEqual([1, 0]);
+    expect(await store.getDocument("tool-call", calls.keyOf(compute))).toBeUndefined();
+    await calls.close();
+  });
+
   it.each([
     [{ renewIn: "thread" }, "lease.renewIn"],
     [{ renewin: "worker" }, "lease.renewin"],
