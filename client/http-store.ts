@@ -1,4 +1,5 @@
-import { StoreClosedError } from "../src/base/errors.js";
+import { systemClock } from "../src/base/clock.js";
+import { InvalidRequestError, StoreClosedError } from "../src/base/errors.js";
 import { defaultLimits, type Limits } from "../src/base/limits.js";
 import type {
   AnyShapes,
@@ -35,6 +36,7 @@ import {
   writeIdOf,
 } from "../src/documents/requests.js";
 import { checkScan } from "../src/documents/requests-read.js";
+import type { ThreadAccess, ThreadReachable } from "../src/documents/thread-access.js";
 import { sharedSignal, unlessAborted } from "./abortable.js";
 import type { HttpRequest } from "./exchange.js";
 import { idempotencyKey } from "./idempotency-key.js";
@@ -76,7 +78,7 @@ export function sharedParts(settings: ClientSettings): SharedParts {
 }
 
 /** The contract's methods as requests. What goes wrong on the way is the transport's matter. */
-export class HttpStore<Shapes = AnyShapes> implements Client<Shapes> {
+export class HttpStore<Shapes = AnyShapes> implements Client<Shapes>, ThreadReachable {
   readonly limits: Limits = defaultLimits;
   readonly #shared: SharedParts;
   readonly #settings: CallSettings;
@@ -84,6 +86,22 @@ export class HttpStore<Shapes = AnyShapes> implements Client<Shapes> {
   constructor(shared: SharedParts, settings: CallSettings) {
     this.#shared = shared;
     this.#settings = settings;
+  }
+
+  /** The address and the token, for a thread that makes a client of its own. @throws InvalidRequestError */
+  threadAccess(): ThreadAccess {
+    const { address, token, retryForMs, dispatcher, clock } = this.#shared.settings;
+    if (dispatcher !== undefined || clock !== systemClock) {
+      const given = dispatcher === undefined ? "clock" : "dispatcher";
+      throw new InvalidRequestError(given, "of a client cannot be handed to another thread");
+    }
+    const options = {
+      url: `${address.origin}${address.basePath}`,
+      timeout: this.#settings.timeoutMs / 1000,
+      retryFor: retryForMs / 1000,
+      ...(token === undefined ? {} : { token }),
+    };
+    return { module: new URL("./index.js", import.meta.url).href, open: "createClient", options };
   }
 
   with(options: CallOptions): Client<Shapes> {

@@ -15,6 +15,7 @@ import type { Lease } from "./lease.js";
 import type { Observer } from "./observer.js";
 import type { RecordStore } from "./record-store.js";
 import type { RemoteClaimant } from "./remote-claimant.js";
+import type { RenewalThread } from "./renewal-thread.js";
 import type { PreparedCall } from "./request.js";
 import type { ResultKeeping } from "./result-keeping.js";
 
@@ -27,6 +28,8 @@ export interface CallContext {
   readonly limits: Limits;
   readonly owner: string;
   readonly newClaimId: () => string;
+  /** Renews claims beside this event loop; undefined: nobody does. */
+  readonly renewalThread: RenewalThread | undefined;
   /** The leases of tools that run now. */
   readonly leases: Set<Lease>;
   readonly observer: Observer;

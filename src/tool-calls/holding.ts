@@ -66,6 +66,7 @@ export function holdLease(context: CallContext, claim: ValidClaim, terms: LeaseT
     clock,
     maxRunTime: terms.maxRunTime,
     callerSignal: terms.signal,
+    elsewhere: context.renewalThread?.hold(claim, terms.maxRunTime),
     renew: (held) => records.write(claim.record.key, renew(held, isoNow(clock))),
     onEnd: () => leases.delete(lease),
   });

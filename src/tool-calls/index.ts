@@ -13,7 +13,7 @@ export type { ToolCall } from "./holding.js";
 export type { ToolCallDocument, ToolCallListOptions, ToolCallPage } from "./inspection.js";
 export type { KnownOutcome, LookedUp, LookUp, LookUpCall } from "./looking-up.js";
 export type { ObservedCall, ToolCallHooks, ToolCallStats } from "./observer.js";
-export type { CallOptions, ToolCallsOptions } from "./options.js";
+export type { CallOptions, LeaseOptions, ToolCallsOptions } from "./options.js";
 export type { Reconciler, ReconcilerOptions, ReconcilerRound } from "./reconciler.js";
 export type {
   HistoryEntry,

@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.js";
 import { prolonged, type ValidClaim, type WriteEvent } from "./acquisition-decisions.js";
 import { ClaimLostError, claimTaken } from "./errors.js";
+import type { RenewedElsewhere } from "./renewal-thread.js";
 
 /** What a lease needs from its surroundings. */
 export interface LeaseOptions {
@@ -11,6 +12,8 @@ export interface LeaseOptions {
   readonly renew: (claim: ValidClaim) => Promise<WriteEvent>;
   /** The caller's, which the tool's follows; the claim is kept until the tool has ended. */
   readonly callerSignal: AbortSignal | undefined;
+  /** The same claim as it is renewed from another thread, which this event loop cannot hold up. */
+  readonly elsewhere: RenewedElsewhere | undefined;
   /** Called once, when the lease ends. */
   readonly onEnd: () => void;
 }
@@ -20,7 +23,8 @@ export interface LeaseOptions {
  *
  * The tool's signal aborts as soon as the claim is not surely held: a renewal was refused, none was acknowledged in time,
  * or the tool has run for too long. Renewals go on after the first two are not the case any more; the signal stays
- * aborted. None of its timers keeps the process alive.
+ * aborted. None of its timers keeps the process alive. A claim that is renewed elsewhere, too, is renewed here only when it
+ * was not renewed there.
  */
 export class Lease {
   readonly #options: LeaseOptions;
@@ -52,7 +56,7 @@ export class Lease {
 
   /** Whether the claim surely holds at this instant. An effect is safe to begin only while it does. */
   isValid(): boolean {
-    return this.#state === "running" && this.#options.clock.monotonicNow() < this.#claim.validUntil;
+    return this.#state === "running" && this.#options.clock.monotonicNow() < this.#validUntil;
   }
 
   /** Calls back when the tool has run for too long and its claim has lapsed for want of renewal. */
@@ -79,6 +83,7 @@ export class Lease {
     this.#cancelRenewal();
     this.#cancelLapse();
     this.#cancelRunTime();
+    this.#options.elsewhere?.end();
     this.#options.callerSignal?.removeEventListener("abort", this.#followCaller);
     this.#options.onEnd();
   }
@@ -111,20 +116,25 @@ export class Lease {
 
   #armRenewal(delayMs: number): () => void {
     return this.#options.clock.setTimer(delayMs, () => {
-      this.#renewing ??= this.#renewOnce();
+      const untilThird = this.#untilThird();
+      if (this.#options.elsewhere !== undefined && untilThird > 0) this.#cancelRenewal = this.#armRenewal(untilThird);
+      else this.#renewing ??= this.#renewOnce();
     });
   }
 
   /** Counted from when the claim was sent, not from when its answer came. */
   #untilThird(): number {
-    return this.#claim.validUntil - (2 / 3) * this.#holdMs - this.#options.clock.monotonicNow();
+    return this.#validUntil - (2 / 3) * this.#holdMs - this.#options.clock.monotonicNow();
   }
 
   /** The hold may end while a renewal is under way that nobody answers. */
   #armLapse(): () => void {
-    const leftMs = this.#claim.validUntil - this.#options.clock.monotonicNow();
+    const leftMs = this.#validUntil - this.#options.clock.monotonicNow();
     if (leftMs <= 0) return () => {};
-    return this.#options.clock.setTimer(leftMs, () => this.#abort.abort(this.#lose("it could not be renewed in time")));
+    return this.#options.clock.setTimer(leftMs, () => {
+      if (this.isValid()) this.#cancelLapse = this.#armLapse();
+      else this.#abort.abort(this.#lose("it could not be renewed in time"));
+    });
   }
 
   #runTimeOver(): void {
@@ -132,10 +142,16 @@ export class Lease {
     this.#state = "over its time";
     this.#cancelRenewal();
     this.#cancelLapse();
+    this.#options.elsewhere?.end();
     this.#abort.abort(this.#lose(`the tool has run for ${maxRunTime} seconds`));
     // Until the claim lapses nobody else can have begun, and the tool may yet end.
-    const leftMs = Math.max(0, this.#claim.validUntil - clock.monotonicNow());
+    const leftMs = Math.max(0, this.#validUntil - clock.monotonicNow());
     this.#cancelLapse = clock.setTimer(leftMs, () => this.#onOverdue?.());
+  }
+
+  /** Monotonic milliseconds, by all renewals that were acknowledged. */
+  get #validUntil(): number {
+    return Math.max(this.#claim.validUntil, this.#options.elsewhere?.validUntil() ?? 0);
   }
 
   get #holdMs(): number {

@@ -43,6 +43,16 @@ export interface CallOptions {
   readonly reconcile?: LookUp | undefined;
 }
 
+/** How claims are kept. */
+export interface LeaseOptions {
+  /**
+   * Where claims are renewed from, `"loop"` when absent: the event loop of the tools. A tool that computes for longer than
+   * `pendingTtl` without a pause holds that up and loses its claim; `"worker"` renews from a thread beside it. It needs a
+   * store that the thread can reach by itself: a client over HTTP, without a dispatcher and a clock of its own.
+   */
+  readonly renewIn?: "loop" | "worker" | undefined;
+}
+
 /** Options of `toolCalls`. */
 export interface ToolCallsOptions extends CallOptions {
   /** The shape of the records, "tool-call" when absent. */
@@ -51,6 +61,8 @@ export interface ToolCallsOptions extends CallOptions {
   readonly owner?: string | undefined;
   /** What is stored of the arguments, instead of all. It is for people: keys and comparisons use the arguments themselves. */
   readonly redact?: ((args: unknown, tool: string) => unknown) | undefined;
+  /** How claims are kept while their tools run. */
+  readonly lease?: LeaseOptions | undefined;
   /** What is kept of results, and where. */
   readonly results?: ResultOptions | undefined;
   /** What happens to calls, as it happens, for traces and metrics. */
@@ -77,6 +89,7 @@ export interface ToolCallsSettings {
   readonly shape: string;
   readonly owner: string;
   readonly redact: ((args: unknown, tool: string) => unknown) | undefined;
+  readonly renewIn: "loop" | "worker";
   readonly results: ResultSettings;
   readonly hooks: ToolCallHooks;
   readonly clock: Clock;
@@ -102,6 +115,7 @@ const optionNames: ReadonlySet<string> = new Set([
   "shape",
   "owner",
   "redact",
+  "lease",
   "results",
   "hooks",
   "clock",
@@ -121,7 +135,8 @@ export function resolveOptions(options: ToolCallsOptions, limits: Limits): ToolC
   const newClaimId = options.newClaimId ?? (() => crypto.randomUUID());
   const hooks = checkHooks(options.hooks);
   const results = resolveResultOptions(options.results ?? {}, checkShape(shape, "shape"));
-  return { call, shape, owner, redact, results, hooks, clock, newClaimId };
+  const renewIn = checkLease(options.lease ?? {});
+  return { call, shape, owner, redact, renewIn, results, hooks, clock, newClaimId };
 }
 
 /** The options of one call: its own, else the common ones, else the defaults. @throws InvalidRequestError */
@@ -154,6 +169,13 @@ export function resolveCallOptions(common: CallOptions, own: CallOptions, limits
   }
   const { classify, reconcile: lookUp } = given;
   return { timing, waitTimeout, maxRunTime, classify, policy: policyOf(given), marks, lookUp };
+}
+
+function checkLease(lease: LeaseOptions): "loop" | "worker" {
+  readMembers(lease, "lease", "the options", new Set(["renewIn"]));
+  const { renewIn = "loop" } = lease;
+  if (renewIn === "loop" || renewIn === "worker") return renewIn;
+  throw new InvalidRequestError("lease.renewIn", `must be "loop" or "worker", not ${shown(renewIn)}`);
 }
 
 function policyOf({ policy, reconcile }: CallOptions): ToolCallPolicy {

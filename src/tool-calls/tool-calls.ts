@@ -23,6 +23,7 @@ import { Reconciler, type ReconcilerOptions } from "./reconciler.js";
 import type { ToolCallRecord } from "./record.js";
 import { RecordStore } from "./record-store.js";
 import { RemoteClaims } from "./remote-claims.js";
+import { openRenewalThread } from "./renewal-thread.js";
 import {
   type ArgumentsOf,
   nameCall,
@@ -77,12 +78,24 @@ export class ToolCalls {
   constructor(store: DocumentStore, settings: ToolCallsSettings) {
     const { clock, owner, newClaimId, shape, hooks } = settings;
     const records = new RecordStore(store, shape);
+    const renewalThread = settings.renewIn === "worker" ? openRenewalThread(store, shape, clock) : undefined;
     const results = new ResultKeeping(store, settings.results);
     const background = new Background(records, clock);
     this.#settings = settings;
     const { limits } = store;
     const observer = new Observer(hooks);
-    this.#context = { records, results, background, clock, owner, newClaimId, limits, observer, leases: new Set() };
+    this.#context = {
+      records,
+      results,
+      background,
+      clock,
+      owner,
+      newClaimId,
+      limits,
+      observer,
+      renewalThread,
+      leases: new Set(),
+    };
   }
 
   /**
@@ -285,7 +298,7 @@ export class ToolCalls {
    */
   async close(options: { readonly timeout?: number | undefined } = {}): Promise<void> {
     this.#closed = true;
-    const { background, leases, clock } = this.#context;
+    const { background, leases, clock, renewalThread } = this.#context;
     const reconcilers = Promise.all([...this.#reconcilers].map((reconciler) => reconciler.close()));
     const done = reconcilers.then(() => this.#idle());
     await new Promise<void>((resolve) => {
@@ -298,6 +311,7 @@ export class ToolCalls {
     for (const lease of [...leases]) lease.end();
     background.close();
     await background.idle();
+    await renewalThread?.close();
   }
 
   async #idle(): Promise<void> {

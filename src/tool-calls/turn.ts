@@ -20,6 +20,7 @@ export async function acquireTurn<T>(
   call: PreparedCall,
   enter: (claim: ValidClaim) => T,
 ): Promise<Acquired<T>> {
+  await context.renewalThread?.ready();
   const { maxRunTime, waitTimeout, lookUp } = call.settings;
   const waitUntil = context.clock.monotonicNow() + waitTimeout * 1000;
   const terms = { maxRunTime, signal: call.signal };

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Clock } from "../../src/base/clock.js";
 import { saga } from "../../src/saga/index.js";
 import { openScene, outcomeOf, type Scene, settled } from "../tool-calls/scene.js";
 import { book, mortalWorker, options, Trip } from "./trip.js";
@@ -95,32 +96,34 @@ describe("a saga whose worker dies at any request to the store", () => {
 describe("a worker that comes back late", () => {
   it("fires no more steps once another one has the saga", async () => {
     const scene = await openScene();
-    const late = scene.worker("A");
+    // Suspended: time goes by, and nothing that falls due happens.
+    const suspended: Clock = {
+      wallNow: () => scene.clock.wallNow(),
+      monotonicNow: () => scene.clock.monotonicNow(),
+      setTimer: () => () => {},
+    };
+    const late = scene.worker("A", { clock: suspended });
     const other = scene.worker("B");
     const fires: string[] = [];
-    let go = (): void => {};
-    const paused = new Promise<void>((resolve) => {
-      go = resolve;
-    });
-    const run = (calls: typeof late.calls, name: string, pause: () => Promise<void>) =>
+    const go: (() => void)[] = [];
+    const run = (calls: typeof late.calls, name: string) =>
       outcomeOf(
         saga(calls, { ...options, waitTimeout: 120 }, async (s) => {
           await s.step("a", {}, () => fires.push(`${name} a`));
-          await pause();
+          await new Promise<void>((resolve) => go.push(resolve));
           return s.step("b", {}, () => fires.push(`${name} b`));
         }),
       );
-    const first = run(late.calls, "late", () => paused);
+    const first = run(late.calls, "late");
     await settled();
-    late.network.down = true;
-    const second = await ended(
-      scene,
-      run(other.calls, "other", () => Promise.resolve()),
-    );
-    expect(second).toMatchObject({ attempt: 2 });
-    late.network.down = false;
-    go();
+    const second = run(other.calls, "other");
+    await scene.advance(35);
+    const [goLate, goOther] = go;
+    goLate?.();
     expect(await first).toMatchObject({ code: "claim_lost" });
+    expect(fires).toEqual(["late a"]);
+    goOther?.();
+    expect(await second).toMatchObject({ attempt: 2 });
     expect(fires).toEqual(["late a", "other b"]);
   });
 });

@@ -138,7 +138,7 @@ describe("a run that stops", () => {
           () => trip.effect("undo", ""),
         );
         // Whatever the body does with what stops it, it does not get past it.
-        const rented = await s.step("car", {}, car).catch(() => "walk");
+        const rented = await s.step("car", {}, car).catch(() => s.step("bus", {}, () => trip.effect("bus", "bus")));
         return [flight, rented];
       });
     await expect(
