@@ -72,6 +72,19 @@ describe("a saga whose worker dies at any request to the store", () => {
     },
   );
 
+  it("is gone on with by one of two who come at once", async () => {
+    const scene = await openScene();
+    const trip = new Trip();
+    void outcomeOf(book(mortalWorker(scene, { at: 7, when: "after" }), trip));
+    await settled();
+    expect(trip.asked).toBe(2);
+    const others = [book(scene.worker("B").calls, trip), book(scene.worker("C").calls, trip)];
+    const outcomes = await ended(scene, Promise.all(others));
+    expect(outcomes).toMatchObject([{ result: "flight, hotel, car" }, { result: "flight, hotel, car" }]);
+    expect(outcomes instanceof Error ? [] : outcomes.map((each) => each.was_replay).sort()).toEqual([false, true]);
+    expect(trip.asked).toBe(3);
+  });
+
   it("in the middle of a step under review stands still, undoing nothing, until somebody says what happened", async () => {
     const scene = await openScene();
     const trip = new Trip();
