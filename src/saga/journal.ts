@@ -31,7 +31,7 @@ export async function readJournal(calls: ToolCalls, saga: string): Promise<Journ
 }
 
 /** Pure: the same records give the same journal. */
-function journalOf(saga: string, records: readonly ToolCallDocument[]): Journal {
+export function journalOf(saga: string, records: readonly ToolCallDocument[]): Journal {
   const byPosition = new Map<number, string>();
   let compensating = false;
   for (const { fields } of records) {
