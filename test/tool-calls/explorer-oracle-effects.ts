@@ -51,16 +51,18 @@ function requireHeld(
   return found.fields;
 }
 
-/** A caller waits for the record as it is. */
+/** A caller waits for the record as it is, unless that has changed since it was looked at. */
 export function judgeWait(
   ghost: Ghost,
+  after: number,
   sent: readonly string[],
   abandoned: readonly string[],
   document: StoredDocument | undefined,
   now: number,
 ): void {
-  const found = living(document, now)?.fields;
-  if (found?.status !== "pending") return;
+  const target = living(document, now);
+  const found = target?.fields;
+  if (target?.revision !== after || found?.status !== "pending") return;
   const claimId = found.claim_id ?? "";
   if (sent.includes(claimId)) throw new Violation("a run waits for its own claim");
   if (abandoned.includes(claimId) && ghost.endedUnfired.includes(claimId)) {

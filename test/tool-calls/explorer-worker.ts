@@ -87,7 +87,7 @@ function carryOut(
       return acquiring({ kind: "read" });
     case "wait": {
       const sent = machine.sent.map((each) => each.claimId);
-      judgeWait(world.ghost, sent, worker.abandoned, world.document, world.now);
+      judgeWait(world.ghost, action.after, sent, worker.abandoned, world.document, world.now);
       return acquiring({ kind: "change", after: action.after, until: world.now + action.timeoutMs });
     }
     case "enter":

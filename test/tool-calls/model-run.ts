@@ -120,8 +120,9 @@ export class ModelRun {
         this.#tool(last, account, "x", "returns"),
       );
       void run.then(
-        () => {
+        ({ result, was_replay, persisted }) => {
           how = "a result";
+          this.bank.judgeResult(account.key, "x", result, was_replay || persisted);
         },
         (error: unknown) => {
           how = error instanceof OnceKvError ? error.code : String(error);
