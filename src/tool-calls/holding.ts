@@ -147,7 +147,8 @@ export class Holding {
   }
 
   park(reason: unknown): Promise<never> {
-    if (this.#marking !== undefined) {
+    // Also when the mark was set before the tool was entered, since the record asks for one and this tool sets none.
+    if (this.#marking !== undefined || this.#claim.record.fired_at !== null) {
       return Promise.reject(new InvalidRequestError("", "a call cannot be parked once it has announced its effect"));
     }
     if (this.#parking === undefined) {

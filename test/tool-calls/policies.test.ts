@@ -363,6 +363,17 @@ describe("a parked call", () => {
     expect(await outcomeOf(other.fired())).toMatchObject({ code: "claim_lost" });
   });
 
+  it("cannot be parked by a tool without marks on a record that asks for them: the mark was set when it was entered", async () => {
+    const { worker } = await openScene();
+    const { calls } = worker("A");
+    await calls.prepare({ ...review, marks: true });
+    const outcome = await calls.run(review, async (call) => {
+      const refused = await outcomeOf(call.park("late"));
+      return refused instanceof Error ? refused.message : "parked";
+    });
+    expect(outcome.result).toContain("announced its effect");
+  });
+
   it("stays with its holder when the reason cannot be stored", async () => {
     const { worker } = await openScene();
     const { calls } = worker("A");
