@@ -1,11 +1,11 @@
 import { InvalidRequestError } from "../base/errors.js";
 import type { JsonValue } from "../documents/contract.js";
-import { checkFields } from "../documents/json-value.js";
 import { type CallContext, isoNow } from "./acquiring.js";
 import type { ValidClaim } from "./acquisition-decisions.js";
 import { CallParkedError, ClaimLostError, claimTaken } from "./errors.js";
 import { headerKeyOf } from "./keys.js";
 import { Lease } from "./lease.js";
+import { checkReason } from "./park-reason.js";
 import type { HistoryEntry } from "./record.js";
 import type { PreparedCall } from "./request.js";
 import { type Settled, settle } from "./settling.js";
@@ -154,7 +154,7 @@ export class Holding {
     if (this.#parking === undefined) {
       let stored: JsonValue;
       try {
-        stored = checkFields({ reason }, "", this.#context.limits)["reason"] ?? null;
+        stored = checkReason(reason, this.#context.limits);
       } catch (error) {
         return Promise.reject(error);
       }
@@ -219,9 +219,8 @@ export class Holding {
   }
 }
 
-/** The last decision of an operator, if it let a parked call with these arguments go on. */
+/** The last decision of an operator, if it is the approval of these arguments. That nothing was done is no approval. */
 export function approvalIn(history: readonly HistoryEntry[], fingerprint: string): HistoryEntry | undefined {
   const last = history.at(-1);
-  if (last?.verdict !== "not_done" || last.status !== "parked" || last.fingerprint !== fingerprint) return undefined;
-  return last;
+  return last?.approved === true && last.fingerprint === fingerprint ? last : undefined;
 }

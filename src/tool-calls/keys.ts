@@ -42,6 +42,7 @@ export function keyOf(parts: KeyParts, limits: Limits): string {
   if (parts.given === undefined) return checkWhole(`${head}${parts.fingerprint}`, "tool", limits);
   const given = checkPart(parts.given, "key", limits);
   if (given.startsWith(head) && given.length > head.length) return given;
+  if (parts.scope === undefined && isWholeInScope(given, head)) return checkWhole(given, "key", limits);
   return checkWhole(`${head}${reserved.test(given) ? `key:${given}` : given}`, "key", limits);
 }
 
@@ -58,6 +59,17 @@ export function headerKeyOf(key: string): string {
 export function prefixOf(tool: string | undefined, scope: string | undefined, limits: Limits): string {
   if (tool !== undefined) return headOf(tool, scope, limits);
   return scope === undefined ? "" : `${escaped(checkPart(scope, "scope", limits))}/`;
+}
+
+/** Whether a key was made for this tool in some scope: `prepare` and outcomes give it without saying which. */
+function isWholeInScope(given: string, head: string): boolean {
+  const slash = given.indexOf("/");
+  return (
+    slash > 0 &&
+    !given.slice(0, slash).includes(":") &&
+    given.length > slash + 1 + head.length &&
+    given.startsWith(head, slash + 1)
+  );
 }
 
 /** Given keys that look like a derived one, or like one that was moved out of the way of those. */

@@ -70,10 +70,19 @@ export class Lease {
    * @throws ClaimLostError when the claim is not held any more, or the store gave no answer
    */
   async renew(): Promise<void> {
+    // Sent all the same, it would keep a claim that must end alive.
+    if (this.#state !== "running") throw this.#lost ?? this.#lose("it is not held any more");
     this.#renewing ??= this.#renewOnce();
     await this.#renewing;
     if (this.isValid()) return;
     throw this.#lost ?? this.#lose("it could not be renewed");
+  }
+
+  /** Nobody will renew the claim any more: a tool that still runs must not begin its effect. */
+  abandon(reason: string): void {
+    this.#lost ??= this.#lose(reason);
+    this.end();
+    this.#abort.abort(this.#lost);
   }
 
   /** The tool has ended, or its claim is of no use any more. */
@@ -143,10 +152,14 @@ export class Lease {
     this.#cancelRenewal();
     this.#cancelLapse();
     this.#options.elsewhere?.end();
-    this.#abort.abort(this.#lose(`the tool has run for ${maxRunTime} seconds`));
+    this.#lost = this.#lose(`the tool has run for ${maxRunTime} seconds`);
+    this.#abort.abort(this.#lost);
     // Until the claim lapses nobody else can have begun, and the tool may yet end.
     const leftMs = Math.max(0, this.#validUntil - clock.monotonicNow());
-    this.#cancelLapse = clock.setTimer(leftMs, () => this.#onOverdue?.());
+    this.#cancelLapse = clock.setTimer(leftMs, () => {
+      this.end();
+      this.#onOverdue?.();
+    });
   }
 
   /** Monotonic milliseconds, by all renewals that were acknowledged. */

@@ -157,10 +157,11 @@ function callOf({ tool, key, attempt }: ToolCallRecord): ObservedCall {
   return { tool, key, attempt };
 }
 
-function tell<Event>(hook: ((event: Event) => void) | undefined, event: Event): void {
+/** A fault in a trace must not become the fault of a call, nor, where the hook is async, of the process. */
+function tell<Event>(hook: ((event: Event) => unknown) | undefined, event: Event): void {
   try {
-    hook?.(event);
+    Promise.resolve(hook?.(event)).catch(() => {});
   } catch {
-    // A fault in a trace must not become the fault of a call.
+    // Dropped, as the hooks' description says.
   }
 }

@@ -168,7 +168,9 @@ export function resolveCallOptions(common: CallOptions, own: CallOptions, limits
     throw new InvalidRequestError("completedTtl", `and pendingTtl must not exceed ${limits.ttlSecondsMax} together`);
   }
   const { classify, reconcile: lookUp } = given;
-  return { timing, waitTimeout, maxRunTime, classify, policy: policyOf(given), marks, lookUp };
+  // A call that brings its own look-up wants it asked, whatever the policy of all calls is.
+  const policy = own.policy === undefined && own.reconcile !== undefined ? "reconcile" : policyOf(given);
+  return { timing, waitTimeout, maxRunTime, classify, policy, marks, lookUp };
 }
 
 function checkLease(lease: LeaseOptions): "loop" | "worker" {

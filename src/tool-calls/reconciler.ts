@@ -86,6 +86,8 @@ export class Reconciler {
     this.#cancelTimer = this.#context.clock.setTimer(this.#settings.intervalMs, () => {
       void this.run()
         .catch((error: unknown) => this.#settings.onError(error))
+        // Whoever is told of an error may fail at that, too; the next round comes all the same.
+        .catch(() => {})
         .finally(() => this.#arm());
     });
   }

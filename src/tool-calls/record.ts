@@ -44,6 +44,8 @@ export type HistoryEntry = {
   readonly status: ToolCallStatus;
   /** The arguments that were decided about. */
   readonly fingerprint: string;
+  /** It lets a parked call go on, by `approve`. */
+  readonly approved?: true;
 };
 
 /** What a tool threw, as JSON; `reviveError` makes an error of it again. */

@@ -6,6 +6,7 @@ import { decideResolve, holdLeftMs } from "./decisions.js";
 import { CallInFlightError, IdempotencyConflictError, NothingToResolveError } from "./errors.js";
 import { checkKnown, type KnownOutcome, verdictOf } from "./looking-up.js";
 import type { SeenRecord, ToolCallRecord } from "./record.js";
+import { writeWhatFits } from "./settling.js";
 import type { CallTiming } from "./transition-types.js";
 import { resolve } from "./transitions.js";
 
@@ -50,8 +51,8 @@ export async function resolveCall(
     requireResolvable(seen, fingerprint, onlyParked);
     const { tool, window = 0 } = seen.record;
     const verdict = await verdictOf(known, context, { tool, windowSeconds: Math.max(window, timing.completedTtl) });
-    const write = resolve(seen, verdict, { by, note, at: isoNow(clock) }, timing);
-    const event = await records.write(key, write);
+    const decided = { by, note, at: isoNow(clock), ...(onlyParked ? { approved: true as const } : {}) };
+    const { write, event } = await writeWhatFits(records, key, resolve(seen, verdict, decided, timing));
     if (event.event === "written") return write.set;
     if (event.event === "unanswered") throw event.error;
     seen = event.current;

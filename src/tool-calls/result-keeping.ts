@@ -90,7 +90,7 @@ export class ResultKeeping {
     let live: unknown;
     try {
       const { redact } = this.#settings;
-      live = redact === undefined ? result : redact(result, tool);
+      live = redact === undefined ? result : await redact(result, tool);
     } catch {
       // Whatever it was to hide must not get out for that.
       return { stored: { kind: "omitted", reason: "redaction_failed" }, live: undefined };

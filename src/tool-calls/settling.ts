@@ -1,8 +1,10 @@
 import type { CallContext } from "./acquiring.js";
+import type { WriteEvent } from "./acquisition-decisions.js";
 import { claimTaken } from "./errors.js";
 import type { ToolCallRecord } from "./record.js";
+import type { RecordStore } from "./record-store.js";
 import { stepSettlement } from "./settlement-decisions.js";
-import type { CallTiming, RecordPut } from "./transition-types.js";
+import type { CallTiming, RecordPut, RecordWrite } from "./transition-types.js";
 
 /** An outcome on its way: the record as it is, or will be, and whether the store is known to have it. */
 export interface Settled {
@@ -42,5 +44,23 @@ export async function settle(
       case "refused":
         return { record: write.set, persisted: false };
     }
+  }
+}
+
+/**
+ * Writes, in less room where the store wants that: without a result first, then without all that only explains the record.
+ * Who writes decides what an answer that did not come means.
+ */
+export async function writeWhatFits<Write extends RecordWrite>(
+  records: RecordStore,
+  key: string,
+  first: Write,
+): Promise<{ readonly write: Write | RecordPut; readonly event: WriteEvent }> {
+  let write: Write | RecordPut = first;
+  for (;;) {
+    const event = await records.write(key, write);
+    const step = write.op === "put" && event.event === "unanswered" ? stepSettlement(write, event) : undefined;
+    if (step?.step !== "shrink") return { write, event };
+    write = step.write;
   }
 }

@@ -308,7 +308,7 @@ export class ToolCalls {
         resolve();
       });
     });
-    for (const lease of [...leases]) lease.end();
+    for (const lease of [...leases]) lease.abandon("these tool calls were closed");
     background.close();
     await background.idle();
     await renewalThread?.close();

@@ -59,6 +59,8 @@ export interface Resolution {
   readonly note: string;
   /** ISO 8601. */
   readonly at: string;
+  /** Whether it lets a parked call go on. */
+  readonly approved?: true;
 }
 
 /** The transitions of the protocol, by name. */

@@ -181,8 +181,9 @@ export function resolve(
   timing: CallTiming,
 ): RecordPut {
   const { record } = seen;
-  const { by, note, at } = resolution;
-  const entry: Fields = { by, note, at, verdict: verdict.kind, status: record.status, fingerprint: record.fingerprint };
+  const { by, note, at, approved } = resolution;
+  const about = { verdict: verdict.kind, status: record.status, fingerprint: record.fingerprint };
+  const entry: Fields = { by, note, at, ...about, ...(approved === undefined ? {} : { approved }) };
   const base: ToolCallRecord = {
     ...unclaimed(identityOf(record), record.attempt, [...record.history, entry], record.extra),
     ...keptWindow(record),

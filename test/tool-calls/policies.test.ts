@@ -115,6 +115,9 @@ describe("under review", () => {
     expect(await run({ reconcile: "ask" })).toMatchObject({ code: "invalid_request", path: "reconcile" });
     await run({ policy: "review", reconcile: () => ({ not_done: true }) });
     expect((await calls.get(request))?.fields.policy).toBe("review");
+    const closed = worker("B", { policy: "review" }).calls;
+    await closed.run({ ...request, key: "own", reconcile: () => ({ not_done: true }) }, () => 1);
+    expect((await closed.get("charge:own"))?.fields.policy).toBe("reconcile");
   });
 });
 
@@ -340,6 +343,24 @@ describe("a parked call", () => {
     expect(await approve({ fingerprint })).toMatchObject({ code: "nothing_to_resolve" });
   });
 
+  it("is not approved by the word that nothing was done", async () => {
+    const { worker } = await openScene();
+    const { calls } = worker("A");
+    await outcomeOf(calls.run(review, guarded));
+    await calls.resolve(request, { not_done: true }, ann);
+    expect(await outcomeOf(calls.run(review, guarded))).toMatchObject({ code: "call_parked" });
+  });
+
+  it("stays with its holder when the reason is too large to be kept beside the arguments", async () => {
+    const { worker } = await openScene();
+    const { calls } = worker("A");
+    const outcome = await calls.run(review, async (call) => {
+      const refused = await outcomeOf(call.park("x".repeat(20_000)));
+      return refused instanceof Error ? refused.message : "parked";
+    });
+    expect(outcome.result).toContain("16384");
+  });
+
   it("is rejected by resolving it with an error", async () => {
     const { worker } = await openScene();
     const { calls } = worker("A");
@@ -396,6 +417,68 @@ describe("a parked call", () => {
   });
 });
 
+describe("whoever holds a claim", () => {
+  it("is told by its signal when the calls are closed, so that it does not act after its claim has lapsed", async () => {
+    const { worker, advance } = await openScene();
+    const { calls } = worker("A");
+    const tool = new SlowTool();
+    const running = outcomeOf(calls.run(request, tool.run));
+    await settled();
+    await calls.close({ timeout: 0 });
+    expect(tool.signals[0]?.aborted).toBe(true);
+    await advance(31);
+    expect(await worker("B").calls.run(request, () => "by B")).toMatchObject({ result: "by B", attempt: 2 });
+    tool.end(0, "late");
+    expect(await running).toMatchObject({ code: "claim_lost" });
+  });
+
+  it("keeps it though the record fills its document to the last byte, and an operator can resolve that", async () => {
+    const { worker, advance, store } = await openScene();
+    const { calls } = worker("A");
+    let filler = store.limits.fieldsBytesMax - 600;
+    const args = () => ({ text: "x".repeat(filler) });
+    const claimed = async (): Promise<boolean> => {
+      const tried = await outcomeOf(calls.claim({ ...review, args: args(), key: "full" }));
+      if (!(tried instanceof Error) && tried.claimed) await tried.release();
+      await calls.forget("charge:full");
+      return !(tried instanceof Error);
+    };
+    // As large as the store takes it, to the byte.
+    for (let step = 512; step >= 1; step /= 2) {
+      filler += step;
+      if (!(await claimed())) filler -= step;
+    }
+    const full = { ...review, args: args(), key: "full" };
+    const tool = new SlowTool();
+    const running = outcomeOf(calls.run(full, tool.run));
+    await advance(100);
+    expect(tool.signals[0]?.aborted).toBe(false);
+    expect(await outcomeOf(worker("B").calls.run({ ...full, wait: false }, tool.run))).toMatchObject({
+      code: "call_in_flight",
+    });
+    tool.break(0, new Error("timed out"));
+    await running;
+    expect(await calls.resolve("charge:full", { result: 1 }, ann)).toMatchObject({ status: "completed" });
+    expect(tool.fires).toBe(1);
+  });
+
+  it("does not keep it beyond its time by asking again and again", async () => {
+    const { worker, advance } = await openScene();
+    const { calls, network } = worker("A");
+    const claim = await calls.claim({ ...request, maxRunTime: 60 });
+    if (!claim.claimed) throw new Error("not claimed");
+    await advance(61);
+    network.sent.length = 0;
+    for (let times = 0; times < 3; times++) {
+      expect(await outcomeOf(claim.renew())).toMatchObject({ code: "claim_lost" });
+      expect(await outcomeOf(claim.fired())).toMatchObject({ code: "claim_lost" });
+    }
+    expect(network.sent).toEqual([]);
+    await advance(31);
+    expect(await worker("B").calls.run(request, () => "by B")).toMatchObject({ attempt: 2 });
+  });
+});
+
 describe("a call that is written down before it is made", () => {
   it("keeps its key and its arguments, and is claimed by run", async () => {
     const { worker } = await openScene();
@@ -411,6 +494,8 @@ describe("a call that is written down before it is made", () => {
     });
     expect(await outcomeOf(calls.wait(key, { timeout: 0 }))).toMatchObject({ code: "call_in_flight" });
     expect(await calls.run({ ...review, key }, (call) => call.attempt)).toMatchObject({ result: 1, key });
+    const scoped = await calls.prepare({ ...review, scope: "turn 7" });
+    expect(await calls.run({ ...review, key: scoped }, () => 2)).toMatchObject({ key: scoped, attempt: 1 });
     expect(await calls.prepare(review)).toBe(key);
     expect((await calls.get(key))?.fields.status).toBe("completed");
   });
@@ -513,7 +598,10 @@ describe("hooks and counts", () => {
     const heard: string[] = [];
     const note = (name: string) => (call: { readonly key: string; readonly attempt: number }) => {
       heard.push(`${name} ${call.key.slice(-1)} ${call.attempt}`);
-      throw new Error("a fault in a trace");
+      const fault = new Error("a fault in a trace");
+      // An async hook rejects where another one throws; neither must reach the process.
+      if (name === "replay") return Promise.reject(fault);
+      throw fault;
     };
     const hooks = {
       onFire: note("fire"),
