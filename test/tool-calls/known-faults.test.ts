@@ -6,7 +6,7 @@ import { fingerprintOf } from "../../src/tool-calls/keys.js";
 import { temporaryFolder } from "../store/temporary-folder.js";
 import { openScene, outcomeOf, SlowTool, settled, type Worker } from "./scene.js";
 
-/* Faults that layers like this one are known for, and that no test of a single part shows. */
+/* Faults that layers like this one are known for, and that tests of its single parts do not show. */
 
 const request = { tool: "charge", args: { amount: 10 }, key: "order-7", pendingTtl: 30 };
 const key = "charge:order-7";
