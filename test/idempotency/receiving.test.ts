@@ -404,8 +404,14 @@ describe.each(frameworks)("behind $framework", ({ start }) => {
         },
         { calls: scene.worker("B").calls, policy, pendingTtl: 30 },
       );
-      expect((await send(port, keyed("k"))).json).toMatchObject({ code: "call_in_flight" });
-      await scene.advance(31);
+      expect((await send(port, keyed("k"))).headers["retry-after"]).toBe("5");
+      await scene.advance(28);
+      // Sooner than usual, since the claim lapses sooner.
+      expect(await send(port, keyed("k"))).toMatchObject({
+        json: { code: "call_in_flight" },
+        headers: { "retry-after": "2" },
+      });
+      await scene.advance(3);
       expect((await send(port, keyed("k"))).status).toBe(status);
       expect(seen).toEqual(policy === "refire" ? [2] : []);
     }

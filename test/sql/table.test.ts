@@ -18,6 +18,25 @@ describe("the statements that create the table of calls", () => {
     expect(createTableSql({ dialect })).toContain('CREATE TABLE IF NOT EXISTS "oncekv_calls" (');
   });
 
+  it("make the columns that they made in every earlier version: a table that is there is not changed", () => {
+    const columns = (dialect: "postgres" | "sqlite") => /\(\n([^;]*)\n\);/.exec(createTableSql({ dialect }))?.[1];
+    const nullable = ["completed_at timestamptz", "expires_at timestamptz", "result text"];
+    expect(columns("postgres")?.split(/,?\n +/)).toEqual([
+      '  key text COLLATE "C" PRIMARY KEY',
+      "tool text NOT NULL",
+      "fingerprint text NOT NULL",
+      "called_at timestamptz NOT NULL",
+      ...nullable,
+    ]);
+    expect(columns("sqlite")?.split(/,?\n +/)).toEqual([
+      "  key text NOT NULL PRIMARY KEY",
+      "tool text NOT NULL",
+      "fingerprint text NOT NULL",
+      "called_at text NOT NULL",
+      ...nullable.map((column) => column.replace("timestamptz", "text")),
+    ]);
+  });
+
   it.each([
     "",
     "1st",

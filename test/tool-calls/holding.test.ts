@@ -35,6 +35,24 @@ describe("the claim of a slow tool", () => {
     expect(await slow).toMatchObject({ persisted: true });
   });
 
+  it("holds from when a renewal was sent, however late its answer comes", async () => {
+    const { worker, advance } = await openScene();
+    const { calls, network } = worker("A");
+    const claim = await calls.claim(request);
+    if (!claim.claimed) throw new Error("not claimed");
+    network.fault("renew", "reply held");
+    await advance(25);
+    expect(network.sent).toEqual(["pending", "renew"]);
+    network.down = true;
+    network.deliver();
+    // The renewal was sent after a third of the 30 seconds.
+    await advance(14.5);
+    expect([claim.isValid(), claim.signal.aborted]).toEqual([true, false]);
+    await advance(1);
+    expect([claim.isValid(), claim.signal.aborted]).toEqual([false, true]);
+    await expect(claim.renew()).rejects.toBeInstanceOf(ClaimLostError);
+  });
+
   it("is no longer renewed after maxRunTime: the signal aborts, the claim lapses, and the next caller fires", async () => {
     const { worker, advance } = await openScene();
     const { calls: a } = worker("A");
