@@ -12,6 +12,7 @@ interface ListCommandOptions extends TargetOptions {
   readonly tool?: string;
   readonly scope?: string;
   readonly status?: ToolCallStatus;
+  readonly inDoubt?: boolean;
   readonly after?: string;
   readonly limit?: number;
   readonly all?: boolean;
@@ -35,6 +36,11 @@ function addList(calls: Command, terminal: Terminal): void {
     .option("--tool <name>", "only calls of this tool, in --scope or else in none")
     .option("--scope <name>", "only calls in this scope")
     .addOption(new Option("--status <status>", "only calls with this status").choices([...statuses]))
+    .addOption(
+      new Option("--in-doubt", "only calls that somebody must decide about before anybody fires again").conflicts(
+        "status",
+      ),
+    )
     .option("--after <key>", "only keys beyond this one")
     .addOption(
       new Option("--limit <n>", "records looked at, at most 1000 (default: 100)")
@@ -49,7 +55,7 @@ LEFT is the time until a pending call lapses unless it is renewed, and for the o
 call is one whose worker has died or hung. All times are by the store's clock.
 
 Examples:
-  oncekv calls list --status unknown
+  oncekv calls list --in-doubt --all
   oncekv calls list --tool send_email --all --json | jq -r .id`,
     );
   addTargetOptions(command).action((options: ListCommandOptions) =>
@@ -58,8 +64,8 @@ Examples:
 }
 
 async function listCalls(terminal: Terminal, calls: ToolCalls, options: ListCommandOptions): Promise<void> {
-  const { tool, scope, status, json, all } = options;
-  const range: ToolCallListOptions = { tool, scope, status, limit: all === true ? 1000 : options.limit };
+  const { tool, scope, status, inDoubt, json, all } = options;
+  const range: ToolCallListOptions = { tool, scope, status, inDoubt, limit: all === true ? 1000 : options.limit };
   let after = options.after;
   for (;;) {
     const page = await calls.list({ ...range, after });

@@ -12,7 +12,7 @@ export function addCallsCommand(program: Command, terminal: Terminal): void {
       "after",
       `
 Examples:
-  oncekv calls list --status unknown
+  oncekv calls list --in-doubt
   oncekv calls show send_email:order-7
   oncekv calls resolve send_email:order-7 --not-done --by ann --note "not in the outbox"`,
     );

@@ -1,8 +1,8 @@
 import { InvalidRequestError } from "../base/errors.js";
 import type { Document } from "../documents/contract.js";
-import { readMembers, shown } from "../documents/request-members.js";
+import { checkBoolean, readMembers, shown } from "../documents/request-members.js";
 import type { CallContext } from "./acquiring.js";
-import { decideForget, holdLeftMs } from "./decisions.js";
+import { decideForget, holdLeftMs, isInDoubt } from "./decisions.js";
 import { CallInFlightError } from "./errors.js";
 import { prefixOf } from "./keys.js";
 import {
@@ -29,6 +29,11 @@ export interface ToolCallListOptions {
   readonly scope?: string | undefined;
   /** Only calls with this status. They are picked from each page, so that pages may be short or empty. */
   readonly status?: ToolCallStatus | undefined;
+  /**
+   * Only calls whose outcome must be found out before anybody may fire again: unknown ones, and those that have lapsed
+   * under another policy than `refire`. They are picked as with `status`.
+   */
+  readonly inDoubt?: boolean | undefined;
   /** The `next` of the page before. */
   readonly after?: string | undefined;
   /** Records looked at for the page. */
@@ -45,7 +50,7 @@ export interface ToolCallPage {
   readonly revision: number;
 }
 
-const listMembers: ReadonlySet<string> = new Set(["tool", "scope", "status", "after", "limit"]);
+const listMembers: ReadonlySet<string> = new Set(["tool", "scope", "status", "inDoubt", "after", "limit"]);
 
 /** @throws what the store throws, or `record_malformed` */
 export async function getCall({ records }: CallContext, key: string): Promise<ToolCallDocument | undefined> {
@@ -56,7 +61,8 @@ export async function getCall({ records }: CallContext, key: string): Promise<To
 /** @throws InvalidRequestError, and what the store throws */
 export async function listCalls({ records, limits }: CallContext, options: ToolCallListOptions): Promise<ToolCallPage> {
   readMembers(options, "", "the options", listMembers);
-  const { tool, scope, status, after, limit } = options;
+  const { tool, scope, status, inDoubt, after, limit } = options;
+  const onlyInDoubt = inDoubt !== undefined && checkBoolean(inDoubt, "inDoubt");
   if (status !== undefined && !statuses.includes(status)) {
     throw new InvalidRequestError("status", `must be one of ${statuses.join(", ")}, not ${shown(status)}`);
   }
@@ -70,7 +76,9 @@ export async function listCalls({ records, limits }: CallContext, options: ToolC
   for (const document of page.documents) {
     const seen = seenRecordOf(document);
     if (seen === undefined) malformed.push(document.id);
-    else if (status === undefined || seen.record.status === status) calls.push(callDocument(document, seen));
+    else if ((status === undefined || seen.record.status === status) && (!onlyInDoubt || isInDoubt(seen))) {
+      calls.push(callDocument(document, seen));
+    }
   }
   return { calls, malformed, next: page.next, revision: page.revision };
 }

@@ -1,4 +1,5 @@
 import type { LookUp, ToolCallPolicy } from "../tool-calls/index.js";
+import { definitionOf } from "./define-tool.js";
 import {
   changesTheWorld,
   firstMechanism,
@@ -53,7 +54,9 @@ export interface ToolClassification {
  * declaration never outweighs what the name says: a wrong guess in that direction doubles an effect, a wrong guess in the
  * other one repeats an answer.
  */
-export function classify(tool: ClassifiableTool): ToolClassification {
+export function classify(given: ClassifiableTool): ToolClassification {
+  const definition = definitionOf(given);
+  const tool: ClassifiableTool = definition === undefined ? given : { ...given, ...definition };
   const evidence = evidenceOf(tool.name);
   const against = reasonsForEffect(tool, evidence);
   const sideEffect = against.length > 0;

@@ -77,6 +77,9 @@ describe("under review", () => {
     expect(await resolve({ fingerprint: "other" })).toMatchObject({ code: "idempotency_conflict" });
     expect(await resolve({ fingerprint })).toMatchObject({ status: "released" });
     expect(await resolve()).toMatchObject({ code: "nothing_to_resolve", record: { status: "released" } });
+    await outcomeOf(calls.run(review, () => Promise.reject(new Error("timed out"))));
+    await calls.run({ ...review, key: "done" }, () => 1);
+    expect((await calls.list({ inDoubt: true })).calls.map(({ id }) => id)).toEqual([key]);
   });
 
   it("a resolution must say who decided, and one thing", async () => {
