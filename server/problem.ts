@@ -1,6 +1,6 @@
 import { type ErrorCode, errorTable, type OnceKvError } from "../src/base/errors.js";
 import { type ConditionFailure, PreconditionFailedError } from "../src/documents/precondition-failed.js";
-import { type CallProblem, callProblem } from "./tool-call-problem.js";
+import { type CallProblem, callProblem, withholdsMessage } from "./tool-call-problem.js";
 
 /** The media type of every error. */
 export const problemType = "application/problem+json; charset=utf-8";
@@ -28,20 +28,17 @@ export interface Problem {
 /**
  * An error as a problem. What an invariant says about the program's inside stays in the log.
  *
- * @param mayRead whether the asker may see documents of a shape; others are left out of the failures and marked
+ * @param mayRead whether the asker may see documents of a shape; others are left out, of the message too, and marked
  * @param requestId by which the log tells more
  */
 export function toProblem(error: OnceKvError, mayRead: (shape: string) => boolean, requestId: string): Problem {
   const { status, title, retryable } = errorTable[error.code];
-  const isInternal = error.code === "internal";
   const call = callProblem(error, mayRead);
   return {
     type: `urn:oncekv:error:${error.code}`,
     title,
     status,
-    detail: isInternal
-      ? `a fault of the server, not of the request; its log tells more under ${requestId}`
-      : error.message,
+    detail: detailOf(error, mayRead, requestId),
     code: error.code,
     retryable,
     ...(error.path === undefined || error.path === "" ? {} : { path: error.path }),
@@ -49,6 +46,13 @@ export function toProblem(error: OnceKvError, mayRead: (shape: string) => boolea
     ...(error.code === "precondition_failed" ? { failures: visibleFailures(error, mayRead) } : {}),
     ...(call === undefined ? {} : { call }),
   };
+}
+
+function detailOf(error: OnceKvError, mayRead: (shape: string) => boolean, requestId: string): string {
+  if (error.code === "internal") {
+    return `a fault of the server, not of the request; its log tells more under ${requestId}`;
+  }
+  return withholdsMessage(error, mayRead) ? errorTable[error.code].title : error.message;
 }
 
 /** `retry_after` as the header says it: whole seconds, at least 1. */

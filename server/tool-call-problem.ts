@@ -1,4 +1,4 @@
-import type { OnceKvError } from "../src/base/errors.js";
+import type { ErrorCode, OnceKvError } from "../src/base/errors.js";
 import { encodeError } from "../src/tool-calls/error-codec.js";
 import {
   CallInFlightError,
@@ -33,10 +33,41 @@ export interface CallProblem {
   readonly current_omitted?: true;
 }
 
-/** @param mayRead whether the asker may see documents of a shape */
+/**
+ * What an error says about the call; to who may not read records, only which call it is.
+ *
+ * @param mayRead whether the asker may see documents of a shape
+ */
 export function callProblem(error: OnceKvError, mayRead: (shape: string) => boolean): CallProblem | undefined {
-  if (error instanceof ClaimLostError) return lostClaim(error, mayRead);
-  // The others answer requests that only readers may make.
+  const told = toldOf(error);
+  return told === undefined || mayRead(callShape) ? told : { key: told.key, current_omitted: true };
+}
+
+/**
+ * Whether the message of an error is to be withheld: it tells of a record, its status, say, or a piece of a malformed one,
+ * and the asker may not read it.
+ */
+export function withholdsMessage({ code }: OnceKvError, mayRead: (shape: string) => boolean): boolean {
+  return recordCodes.has(code) && !mayRead(callShape);
+}
+
+/** Codes of errors that tell what is stored. */
+const recordCodes: ReadonlySet<ErrorCode> = new Set([
+  "idempotency_conflict",
+  "call_in_flight",
+  "call_parked",
+  "needs_review",
+  "claim_lost",
+  "nothing_to_resolve",
+  "tool_call_failed",
+  "record_malformed",
+]);
+
+function toldOf(error: OnceKvError): CallProblem | undefined {
+  if (error instanceof ClaimLostError) {
+    const { key, current } = error;
+    return current === undefined ? { key } : { key, current };
+  }
   if (error instanceof CallInFlightError) {
     const { key, tool, call_status, attempt, owner } = error;
     return { key, tool, call_status, attempt, owner };
@@ -54,9 +85,4 @@ export function callProblem(error: OnceKvError, mayRead: (shape: string) => bool
     return { key, tool: record.tool, call_status: record.status, attempt: record.attempt, record };
   }
   return undefined;
-}
-
-function lostClaim({ key, current }: ClaimLostError, mayRead: (shape: string) => boolean): CallProblem {
-  if (!mayRead(callShape)) return { key, current_omitted: true };
-  return current === undefined ? { key } : { key, current };
 }

@@ -70,14 +70,20 @@ function requireBoth(request: FastifyRequest): Access {
 
 /** @throws InvalidRequestError */
 function claimantOf(request: FastifyRequest, body: ClaimBody, access: Access): RemoteClaimantName {
-  const { owner = access.tokenName ?? "http", claim_id } = body;
+  const { owner: ownName, claim_id } = body;
+  const owner = ownName ?? access.tokenName ?? "http";
   if (owner === "" || owner.length > serverLimits.ownerLengthMax || !isWellFormed(owner)) {
     throw new InvalidRequestError("owner", `must be 1 to ${serverLimits.ownerLengthMax} characters, well-formed`);
   }
   const key = idempotencyKey(request.raw);
   // A claim id says the same as the header, and travels in the body where no library puts one of its own.
   if (claim_id !== undefined) return { owner, claimId: claim_id };
-  return { owner, claimId: key === undefined ? undefined : claimIdFor(key, access.tokenName, owner) };
+  if (key === undefined) return { owner, claimId: undefined };
+  // Workers who take the key of their call for the header would share the default, and so the claim.
+  if (ownName === undefined) {
+    throw new InvalidRequestError("owner", "is needed with the header Idempotency-Key: it says whose claim that is");
+  }
+  return { owner, claimId: claimIdFor(key, access.tokenName, owner) };
 }
 
 function claimDescription() {
@@ -88,11 +94,14 @@ function claimDescription() {
       "With `claimed: true` the call is the claimant's to carry out; begin the effect only within `valid_for` seconds of " +
       "sending this request or the last renewal, renew at every third of `hold`, and settle the claim. Otherwise the answer " +
       "is the stored result, or a Problem. Repeated with the same `claim_id`, or without one with the same `Idempotency-Key` " +
-      "and owner, the request finds the claim again that it had made.",
+      "and `owner`, the request finds the claim again that it had made.",
     tag: "tool calls",
     headers: {
       "Idempotency-Key": Type.Optional(
-        Type.String({ description: "Stands for a `claim_id`: fresh for every claim. It is not the key of the call." }),
+        Type.String({
+          description:
+            "Stands for a `claim_id`, together with `owner`, which is needed then: fresh for every claim. It is not the key of the call.",
+        }),
       ),
     },
     answers: { 200: { description: "A claim, or the stored result.", schema: "ClaimAnswer", headers: replayHeader } },

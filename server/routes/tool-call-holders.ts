@@ -81,7 +81,10 @@ export function toolCallHolderRoutes(plainApp: FastifyInstance, context: ServerC
   );
 }
 
-/** Who may only write sees what it has written itself: of a record in its way it is told nothing. */
+/**
+ * Who may only write sees what it has written itself: of a record in its way it is told nothing. That it knows the claim id
+ * proves nothing, since it may write one into any record.
+ */
 function requireWrite(request: FastifyRequest): void {
   accessOf(request).requireWrite(callShape);
   refuseConditions(request.headers);
@@ -124,9 +127,10 @@ const holdDescriptions = {
 const completeDescription: DescriptiveSchema = describeRoute({
   operationId: "completeCall",
   summary: "Complete a call with its result",
-  description: "Accepted after a lapse too, unless somebody has taken the call over.",
+  description:
+    "Accepted after a lapse too, unless somebody has taken the call over. Repeated with another result it is `claim_lost`.",
   tag: "tool calls",
-  answers: { 200: { description: "The stored outcome.", schema: "Outcome" } },
+  answers: { 200: { description: "The stored outcome, with the result that was sent.", schema: "Outcome" } },
   errors,
 });
 

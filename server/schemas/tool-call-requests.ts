@@ -136,7 +136,10 @@ export function claimBody(limits: Limits): TUnsafe<ClaimBody> {
       }),
     ),
     owner: Type.Optional(
-      Type.String({ maxLength: serverLimits.ownerLengthMax, description: "The worker's name, for people." }),
+      Type.String({
+        maxLength: serverLimits.ownerLengthMax,
+        description: "The worker's name, for people; needed with `Idempotency-Key`.",
+      }),
     ),
     claim_id: Type.Optional(claimId),
   });

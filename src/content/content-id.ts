@@ -69,6 +69,7 @@ function bytesId(bytes: Uint8Array): string {
   return `sha256-${createHash("sha256").update(bytes).digest("hex")}`;
 }
 
-function jsonId(value: JsonValue): string {
+/** The id of JSON. */
+export function jsonId(value: JsonValue): string {
   return `json-sha256-${createHash("sha256").update(writeCanonicalJson(value), "utf8").digest("hex")}`;
 }

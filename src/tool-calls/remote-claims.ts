@@ -116,7 +116,11 @@ export class RemoteClaims {
     });
   }
 
-  /** Done, with this result. @throws ClaimLostError, and what the store throws: repeat the request then */
+  /**
+   * Done, with this result.
+   *
+   * @throws ClaimLostError, also when the claim has ended with another result; what the store throws: repeat the request then
+   */
   complete(key: string, claimId: string, result: unknown): Promise<ToolCallOutcome<unknown>> {
     return this.#parts.track(async () => {
       const { context, timing } = this.#parts;

@@ -1,4 +1,6 @@
+import { jsonId } from "../content/content-id.js";
 import type { JsonValue } from "../documents/contract.js";
+import { jsonEqual } from "../documents/json-equal.js";
 import type { SeenRecord, StoredError, ToolCallRecord } from "./record.js";
 import type { CallTiming, HeldClaim, RecordWrite, StoredResult } from "./transition-types.js";
 import { complete, fail, markFired, park, release, renew, unknown } from "./transitions.js";
@@ -46,9 +48,10 @@ export function decideHeld(
   if (record.claim_id !== claimId) return { decision: "lost", current: record };
   if (record.status !== "pending") {
     // A settled record keeps the id of the claim that settled it, and every claim settles once.
-    return statusAfter(action, record) === record.status
-      ? { decision: "repeated", record }
-      : { decision: "lost", current: record };
+    const isRepeated =
+      statusAfter(action, record) === record.status &&
+      (action.action !== "complete" || holdsResult(record, action.result));
+    return isRepeated ? { decision: "repeated", record } : { decision: "lost", current: record };
   }
   // The claim of a look-up is held by the process that asks, and by nobody who has read its id.
   if (record.phase !== "run") return { decision: "lost", current: record };
@@ -91,6 +94,25 @@ function writeFor(held: HeldClaim, action: HeldAction, at: string): RecordWrite 
       return unknown(held, action.error);
     case "park":
       return park(held, action.reason);
+  }
+}
+
+/**
+ * Whether a completed record holds that very result. Only then was it this request that completed it: an answer with another
+ * result would tell the holder that its own is stored, and tell whoever has put its claim id there what it may not read.
+ * Where the result was left out, there is nothing to compare and nothing to be told.
+ */
+function holdsResult({ result, result_ref: ref, result_omitted }: ToolCallRecord, given: StoredResult): boolean {
+  switch (given.kind) {
+    case "undefined":
+      return result === undefined && ref === undefined && result_omitted === undefined;
+    case "omitted":
+      return result_omitted !== undefined;
+    case "json":
+    case "content":
+      // The same result may lie in the record or beside it: that depends on how well the store answered at that time.
+      if (result_omitted !== undefined) return true;
+      return ref === undefined ? jsonEqual(result, given.value) : ref === jsonId(given.value);
   }
 }
 

@@ -65,15 +65,23 @@ export class GuardedRun {
   async *#stream(given: unknown, options: unknown): AsyncGenerator<unknown, void> {
     try {
       const prepared = await this.#prepare(given, options);
-      const { request } = prepared;
-      const outcome: ToolCallOutcome<unknown> = yield* this.#guarding.calls.stream<unknown>(
-        request,
-        (call) => this.#enter(prepared, options, call) as AsyncIterable<unknown>,
-      );
+      const outcome = yield* this.#chunks(prepared, options);
       const answer = await this.#answer(prepared, outcome);
       if (this.#guarding.settings.envelope !== false) yield answer;
     } catch (error) {
       yield this.#refuse(error);
+    }
+  }
+
+  async *#chunks(prepared: Prepared, options: unknown): AsyncGenerator<unknown, ToolCallOutcome<unknown>> {
+    const { request, interrupts } = prepared;
+    try {
+      return yield* this.#guarding.calls.stream<unknown>(
+        request,
+        (call) => interrupts.enter(call, () => this.#enter(prepared, options, call)) as Promise<AsyncIterable<unknown>>,
+      );
+    } catch (error) {
+      throw interrupts.thrown(error);
     }
   }
 

@@ -1,4 +1,5 @@
 import { CallParkedError, type ToolCall } from "../tool-calls/index.js";
+import { isAsyncIterable } from "../tool-calls/stream.js";
 
 /*
  * A framework that stops for a person's word throws, and runs the tool again from its first line when the word is given.
@@ -23,18 +24,32 @@ export class InterruptWatch {
     this.#isInterrupt = isInterrupt;
   }
 
-  /** Enters the tool in this very turn. */
+  /** Enters the tool in this very turn. One that streams runs on while its chunks are read, and is followed to its end. */
   async enter(call: ToolCall, tool: () => unknown): Promise<unknown> {
+    let result: unknown;
     try {
-      return await tool();
+      result = await tool();
     } catch (error) {
-      if (!this.#isInterrupt(error)) throw error;
-      this.#interrupt = { error };
-      // The run hears by itself that it was parked. Where it could not be, after the mark of the effect, the throw is
-      // recorded like any other: the effect may have been.
-      await call.park("interrupted by its framework").catch(() => {});
-      throw error;
+      return this.#threw(call, error);
     }
+    return isAsyncIterable(result) ? this.#follow(call, result) : result;
+  }
+
+  async *#follow(call: ToolCall, chunks: AsyncIterable<unknown>): AsyncGenerator<unknown, void> {
+    try {
+      yield* chunks;
+    } catch (error) {
+      await this.#threw(call, error);
+    }
+  }
+
+  async #threw(call: ToolCall, error: unknown): Promise<never> {
+    if (!this.#isInterrupt(error)) throw error;
+    this.#interrupt = { error };
+    // The run hears by itself that it was parked. Where it could not be, after the mark of the effect, the throw is
+    // recorded like any other: the effect may have been.
+    await call.park("interrupted by its framework").catch(() => {});
+    throw error;
   }
 
   /** What the caller gets for what the run rejected with. */

@@ -29,9 +29,10 @@ test("a claim whose answer was lost is found again by its claim id, renewed and 
 test("a claim whose answer was lost is found again by the request's Idempotency-Key", async () => {
   const { claim } = await startCallServer();
   const headers = { "idempotency-key": '"request-1"' };
-  const first = bodyOf(await claim(mail, headers));
-  expect((await claim(mail, headers)).json).toEqual({ ...first, recognised: true });
-  expect(problemOf(await claim({ ...mail, wait: 0 }, { "idempotency-key": "request-2" })).code).toBe("call_in_flight");
+  const mine = { ...mail, owner: "worker-1" };
+  const first = bodyOf(await claim(mine, headers));
+  expect((await claim(mine, headers)).json).toEqual({ ...first, recognised: true });
+  expect(problemOf(await claim({ ...mine, wait: 0 }, { "idempotency-key": "request-2" })).code).toBe("call_in_flight");
 });
 
 test("two workers who take the same Idempotency-Key, against its purpose, do not both get the claim", async () => {
@@ -39,6 +40,19 @@ test("two workers who take the same Idempotency-Key, against its purpose, do not
   const headers = { "idempotency-key": "order-1" };
   expect((await claim({ ...mail, owner: "a" }, headers)).json).toMatchObject({ claimed: true });
   expect(problemOf(await claim({ ...mail, owner: "b", wait: 0 }, headers)).code).toBe("call_in_flight");
+});
+
+test("workers who share an Idempotency-Key and give no owner are all refused: none of them could be told from the others", async () => {
+  const { claim, store } = await startCallServer();
+  const headers = { "idempotency-key": "order-1" };
+  const answers = await Promise.all([1, 2, 3].map(() => claim({ ...mail, policy: "review" }, headers)));
+  for (const refused of answers) {
+    expect(problemOf(refused)).toEqual({ status: 400, code: "invalid_request", path: "owner" });
+  }
+  expect(store.revision).toBe(0);
+  // A claim id says whose claim it is, and without the header every claim is one of its own.
+  expect((await claim({ ...mail, claim_id: "c-1" }, headers)).json).toMatchObject({ claimed: true, claim_id: "c-1" });
+  expect((await claim({ ...mail, key: "order-2" })).json).toMatchObject({ claimed: true });
 });
 
 test("a retry that arrives while the first request still waits claims once, and both get that claim", async () => {
@@ -152,6 +166,18 @@ test("a settled write that is repeated succeeds, and says the same", async () =>
     expect([first.status, second.status], action).toEqual([200, 200]);
     expect(second.json, action).toEqual(first.json);
   }
+});
+
+test("a completion that is repeated with another result is told that the claim has ended, and with what", async () => {
+  const { claim, say, record } = await startCallServer();
+  const held = bodyOf(await claim(mail));
+  await say("complete", held, { result: { id: 7 } });
+  for (const body of [{ result: { id: 8 } }, { result: null }, {}]) {
+    const refused = await say("complete", held, body);
+    expect(problemOf(refused)).toEqual({ status: 409, code: "claim_lost" });
+    expect(callOf(refused)).toMatchObject({ current: { status: "completed", result: { id: 7 } } });
+  }
+  expect(await record("send_email:order-1")).toMatchObject({ status: "completed", result: { id: 7 } });
 });
 
 test("a completion that the store did not answer is repeated by its holder", async () => {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { jsonId } from "../../src/content/content-id.js";
 import type { ToolCallRecord } from "../../src/tool-calls/record.js";
 import { decideHeld, type HeldAction } from "../../src/tool-calls/remote-holding.js";
+import type { StoredResult } from "../../src/tool-calls/transition-types.js";
 import { at, error, seen, timing } from "./sample-records.js";
 
 const terms = { completed_ttl: 86_400, failed_ttl: 30 };
@@ -53,13 +55,47 @@ describe("what a holder who has only its claim id may do", () => {
   ] as [HeldAction, ToolCallRecord["status"]][])(
     "$0.action is repeated where the claim ended so, else lost",
     (action, status) => {
-      const ended = { phase: null, hold: null, error };
+      const ended = { phase: null, hold: null, error, ...(status === "completed" ? { result: 1 } : {}) };
       expect(decide({ ...ended, status }, action).decision).toBe("repeated");
       const other = status === "completed" ? "released" : "completed";
       expect(decide({ ...ended, status: other }, action).decision).toBe("lost");
       expect(decide({ ...ended, status }, { action: "renew" }).decision).toBe("lost");
     },
   );
+
+  const value = { id: 7, items: ["a"] };
+  const json: StoredResult = { kind: "json", value: { items: ["a"], id: 7 } };
+  const content: StoredResult = { kind: "content", id: jsonId(value), value };
+  const tooLarge: StoredResult = { kind: "omitted", reason: "too_large" };
+  const nothing: StoredResult = { kind: "undefined" };
+
+  test.each<[string, StoredResult, Partial<ToolCallRecord>]>([
+    ["the same result", json, { result: value }],
+    ["null", { kind: "json", value: null }, { result: null }],
+    ["nothing", nothing, {}],
+    ["a result beside the record", content, { result_ref: jsonId(value) }],
+    ["a result beside the record, sent to be kept in it", json, { result_ref: jsonId(value) }],
+    ["a result in the record, sent to be kept beside it", content, { result: value }],
+    ["a result that was left out", tooLarge, { result_omitted: "too_large" }],
+    ["a result that only the store found too large", json, { result_omitted: "too_large" }],
+  ])("a completion is repeated with %s", (_, result, stored) => {
+    const ended = { status: "completed", phase: null, hold: null, ...stored } as const;
+    expect(decide(ended, { action: "complete", result }).decision).toBe("repeated");
+  });
+
+  test.each<[string, StoredResult, Partial<ToolCallRecord>]>([
+    ["another result", json, { result: { id: 8, items: ["a"] } }],
+    ["null for nothing", { kind: "json", value: null }, {}],
+    ["nothing for null", nothing, { result: null }],
+    ["nothing for a result beside the record", nothing, { result_ref: jsonId(value) }],
+    ["nothing for a result that was left out", nothing, { result_omitted: "too_large" }],
+    ["another result for one beside the record", { kind: "json", value: 0 }, { result_ref: jsonId(value) }],
+    ["another content", { ...content, id: jsonId(0), value: 0 }, { result_ref: jsonId(value) }],
+    ["a result that is left out for one that was kept", tooLarge, { result: value }],
+  ])("a completion is lost with %s", (_, result, stored) => {
+    const ended = { status: "completed", phase: null, hold: null, ...stored } as const;
+    expect(decide(ended, { action: "complete", result })).toMatchObject({ decision: "lost", current: stored });
+  });
 
   test("an unknown outcome stays unknown where the policy asks", () => {
     const ended = { phase: null, hold: null, error, policy: "review" } as const;

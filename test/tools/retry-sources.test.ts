@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { isAsyncIterable } from "../../src/tool-calls/stream.js";
 import { defineTool, guardTool, guardTools } from "../../src/tools/index.js";
 import { openScene, outcomeOf, settled } from "../tool-calls/scene.js";
 import { Gate, Mailbox } from "./tool-scene.js";
@@ -128,6 +129,43 @@ describe("a framework that resumes", () => {
     approved = true;
     expect(await execute({ amount: 1 })).toMatchObject({ result: 1, was_replay: false });
     expect(await execute({ amount: 1 })).toMatchObject({ result: 1, was_replay: true });
+  });
+
+  const streams = {
+    "an async generator": (chunks: () => AsyncGenerator<unknown>) =>
+      async function* () {
+        yield* chunks();
+      },
+    "a function that answers a stream": (chunks: () => AsyncGenerator<unknown>) => async () => chunks(),
+  };
+  it.each(Object.entries(streams))("is parked when it interrupts as %s, as any other tool is", async (_, toolOf) => {
+    const { worker } = await openScene();
+    const { calls } = worker("A");
+    const interrupt = Object.assign(new Error("approve?"), { name: "GraphInterrupt" });
+    let approved = false;
+    let effects = 0;
+    const chunks = async function* () {
+      yield "asking";
+      if (!approved) throw interrupt;
+      yield ++effects;
+    };
+    const tool = { name: "transfer", execute: toolOf(chunks) as (args: unknown) => unknown };
+    const rules = { effect: "irreversible" } as const;
+    const { execute } = guardTool(tool, calls, { scope: "run-1", rules: { transfer: rules } });
+    const run = async (): Promise<unknown[]> => {
+      const answer = await execute({ amount: 1 });
+      if (!isAsyncIterable(answer)) return [answer];
+      const seen: unknown[] = [];
+      for await (const chunk of answer) seen.push(chunk);
+      return seen;
+    };
+    await expect(run()).rejects.toBe(interrupt);
+    const { calls: records } = await calls.list({ scope: "run-1" });
+    expect(records.map(({ fields }) => [fields.status, fields.policy])).toEqual([["parked", "review"]]);
+    approved = true;
+    expect((await run()).at(-1)).toMatchObject({ result: 1, was_replay: false });
+    expect((await run()).at(-1)).toMatchObject({ result: 1, was_replay: true });
+    expect(effects).toBe(1);
   });
 
   it("that interrupts after the mark of the effect does not get a second one", async () => {
