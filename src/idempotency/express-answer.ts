@@ -28,7 +28,7 @@ export class ExpressAnswer {
   readonly #response: ServerResponse;
   readonly #held: HeldRequest;
   readonly #settings: Settings;
-  readonly #own: Pick<ServerResponse, "write" | "end" | "writeHead" | "flushHeaders" | "emit">;
+  readonly #own: Pick<ServerResponse, "write" | "end" | "writeHead" | "flushHeaders" | "destroy" | "emit">;
   #state: "collecting" | "storing" | "open" | "over" = "collecting";
   #chunks: Buffer[] = [];
   #bytes = 0;
@@ -37,13 +37,14 @@ export class ExpressAnswer {
   /** The client has gone, and nobody was told yet. */
   #closeHeld: unknown[] | undefined;
   #brokenBy: Error | undefined;
+  #destroyed = false;
 
   constructor(response: ServerResponse, held: HeldRequest, settings: Settings) {
     this.#response = response;
     this.#held = held;
     this.#settings = settings;
-    const { write, end, writeHead, flushHeaders, emit } = response;
-    this.#own = { write, end, writeHead, flushHeaders, emit };
+    const { write, end, writeHead, flushHeaders, destroy, emit } = response;
+    this.#own = { write, end, writeHead, flushHeaders, destroy, emit };
   }
 
   /** From now on the response collects. */
@@ -56,9 +57,14 @@ export class ExpressAnswer {
       flushHeaders: () => {
         if (this.#state === "open") this.#own.flushHeaders.call(response);
       },
+      destroy: (error?: Error) => this.#destroy(error),
       emit: (event: string | symbol, ...given: unknown[]) => this.#emit(event, given),
     });
     response.on("pipe", (source: Readable) => this.#watch(source));
+    if (!response.destroyed) return;
+    // The client went while the key was looked up. Whoever was told of that is not told again.
+    response.removeAllListeners("close");
+    this.#holdClose([]);
   }
 
   #write(given: readonly unknown[]): boolean {
@@ -111,6 +117,7 @@ export class ExpressAnswer {
   }
 
   #send(head: Head, body: Buffer | null, fate: AnswerFate): void {
+    if (this.#closeHeld !== undefined) markGone(this.#response, true);
     const instead = answerInstead(fate);
     if (instead !== undefined) {
       this.#restore(head);
@@ -158,19 +165,38 @@ export class ExpressAnswer {
     return response;
   }
 
+  /** The handler's doing, or a pipeline's: Node itself does not destroy the response when the client goes. */
+  #destroy(error: Error | undefined): ServerResponse {
+    if (this.#state === "collecting") {
+      this.#state = "over";
+      this.#held.cut("the response was destroyed before its answer was whole", { cause: error });
+    }
+    this.#destroyed = true;
+    Reflect.apply(this.#own.destroy, this.#response, [error]);
+    this.#releaseClose();
+    return this.#response;
+  }
+
   /** Whoever feeds the response would stop when the client goes: nobody is told before the answer is whole. */
   #emit(event: string | symbol, given: unknown[]): boolean {
-    const held = this.#state === "collecting" || this.#state === "storing";
+    const held = !this.#destroyed && (this.#state === "collecting" || this.#state === "storing");
     if (event !== "close" || !held) return Reflect.apply(this.#own.emit, this.#response, [event, ...given]);
-    this.#closeHeld = given;
+    this.#holdClose(given);
     this.#cutIfAlone();
     return true;
+  }
+
+  #holdClose(given: unknown[]): void {
+    this.#closeHeld = given;
+    markGone(this.#response, false);
   }
 
   #releaseClose(): void {
     const given = this.#closeHeld;
     this.#closeHeld = undefined;
-    if (given !== undefined) this.#response.emit("close", ...given);
+    if (given === undefined) return;
+    markGone(this.#response, true);
+    this.#response.emit("close", ...given);
   }
 
   #watch(source: Readable): void {
@@ -204,6 +230,15 @@ export class ExpressAnswer {
     for (const name of response.getHeaderNames()) response.removeHeader(name);
     for (const [name, value] of Object.entries(headers)) if (value !== undefined) response.setHeader(name, value);
   }
+}
+
+/**
+ * What Node sets before it says that the client has gone. Whoever only looks at it is not told either: a pipeline would not
+ * begin on such a response, and would not destroy it when its source fails.
+ */
+function markGone(response: ServerResponse, gone: boolean): void {
+  Reflect.set(response, "destroyed", gone);
+  Reflect.set(response, "_closed", gone);
 }
 
 /** Sends a whole answer. */

@@ -24,7 +24,8 @@ export type ExpressMiddleware<R> = (request: R, response: ServerResponse, next: 
  * bodies and says who the caller is, and before the handlers. What is refused earlier is not remembered.
  *
  * The answer is taken from `write` and `end` of the response, which also errors and streams go through, and goes out when it
- * is stored. Until then the response tells nobody that the client has gone.
+ * is stored. Until then the response tells nobody that the client has gone. When it is destroyed before its answer is whole,
+ * what the request came to is unknown.
  *
  * @throws InvalidRequestError for a bad option
  */

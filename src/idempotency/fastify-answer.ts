@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { type Begun, beginBody } from "./collected-body.js";
 import type { FastifyReplyLike } from "./fastify-types.js";
@@ -61,9 +62,26 @@ export class FastifyAnswer {
     }
   }
 
-  /** The response is over. Without an answer it was given past Fastify. */
-  gone(): void {
-    if (!this.#taken) this.#held.cut("the reply was taken away from Fastify, which has no answer to store");
+  /**
+   * From now on it is seen when the handler ends or destroys the response past Fastify. Events do not tell: without a client
+   * `finish` does not come, and `close` comes also when only the client has gone.
+   */
+  watch(response: ServerResponse): void {
+    const { end, destroy } = response;
+    Object.assign(response, {
+      end: (...given: unknown[]) => {
+        this.#seenPastFastify();
+        return Reflect.apply(end, response, given);
+      },
+      destroy: (...given: unknown[]) => {
+        this.#seenPastFastify();
+        return Reflect.apply(destroy, response, given);
+      },
+    });
+  }
+
+  #seenPastFastify(): void {
+    if (!this.#taken) this.#held.cut("the response was ended past Fastify, which has no answer to store");
   }
 }
 

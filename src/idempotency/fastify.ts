@@ -26,7 +26,8 @@ type Done = (error?: Error | null, value?: unknown) => void;
  * is refused earlier is not remembered.
  *
  * The answer is taken and replayed at `onSend`, and goes out when it is stored. A handler that takes the reply away from
- * Fastify (`hijack`, `reply.raw`) gives no answer that can be stored: what the request came to is unknown then.
+ * Fastify (`hijack`, `reply.raw`) gives no answer that can be stored: what the request came to is unknown once it has ended
+ * or destroyed the response.
  *
  * @throws InvalidRequestError from `register`, for a bad option
  */
@@ -91,7 +92,9 @@ function addHooks(instance: FastifyInstanceLike, options: IdempotencyOptions<Fas
       return;
     }
     const entering = receiveRequest(settings, { request, message, url, key: admission.key, body }, (held) => {
-      answers.set(request, new FastifyAnswer(held, settings));
+      const awaited = new FastifyAnswer(held, settings);
+      awaited.watch(reply.raw);
+      answers.set(request, awaited);
       attachCall(request, held.call);
       done();
     });
@@ -115,16 +118,10 @@ function addHooks(instance: FastifyInstanceLike, options: IdempotencyOptions<Fas
     handOver(answer.take(reply, payload), reply, done, (stored) => done(null, stored));
   };
 
-  const onResponse = (request: FastifyRequestLike, _reply: FastifyReplyLike, done: Done): void => {
-    answers.get(request)?.gone();
-    done();
-  };
-
   instance.decorateRequest("idempotency", null);
   instance.addHook("preParsing", preParsing);
   instance.addHook("preHandler", preHandler);
   instance.addHook("onSend", onSend);
-  instance.addHook("onResponse", onResponse);
 }
 
 /**

@@ -12,7 +12,11 @@ export type Sent =
       readonly replayed: boolean;
     }
   /** No whole answer came. */
-  | { readonly kind: "failed" };
+  | {
+      readonly kind: "failed";
+      /** Nothing was sent: there was no connection. */
+      readonly unsent: boolean;
+    };
 
 export interface RetryBounds {
   /** Sendings after the first. */
@@ -62,14 +66,20 @@ function isWorthRetrying(sent: Sent): boolean {
   }
 }
 
-/** Whether the answer leaves open what became of an earlier sending that was not answered, or by a gateway only. */
-export function saysNothingOfEarlier(status: number): boolean {
-  return status === 425 || status === 429;
+/**
+ * Whether an answer tells what became of an earlier sending whose outcome is not known. Only who has looked the key up can
+ * tell: a success, a replay, and the two refusals of keys, 409 and 422. Every other 4xx may come from before that look (an
+ * expired token, a proxy, a bound), and says of this sending alone that it was not carried out. A 5xx says "not known"
+ * itself.
+ */
+export function tellsOfEarlier({ status, replayed }: Extract<Sent, { readonly kind: "answered" }>): boolean {
+  return replayed || status < 400 || status >= 500 || status === 409 || status === 422;
 }
 
 /** Whether a sending that came to this may have been carried out. */
 export function mayBeCarriedOut(sent: Sent): boolean {
-  return sent.kind === "failed" || sent.status >= 500 || sent.status === 409;
+  if (sent.kind === "failed") return !sent.unsent;
+  return sent.status >= 500 || sent.status === 409;
 }
 
 /**

@@ -3,6 +3,7 @@ import { type Clock, systemClock } from "../base/clock.js";
 import { InvalidRequestError, OutcomeUnknownError } from "../base/errors.js";
 import { checkFunction, readMembers, shown } from "../documents/request-members.js";
 import { ClaimLostError } from "../tool-calls/errors.js";
+import { classifyFailure } from "../tool-calls/failure.js";
 import type { ToolCall } from "../tool-calls/holding.js";
 import {
   mayBeCarriedOut,
@@ -10,7 +11,7 @@ import {
   pauseBeforeRetry,
   type RetryBounds,
   type Sent,
-  saysNothingOfEarlier,
+  tellsOfEarlier,
 } from "./fetch-retry.js";
 import { type RepeatableRequest, repeatableRequest } from "./repeatable-request.js";
 
@@ -41,7 +42,9 @@ export interface IdempotentFetchOptions {
  *
  * @returns the last answer, of whatever status; `wasReplayed` tells whether it is that of an earlier request
  * @throws ClaimLostError when the claim does not hold to begin with: nothing was sent
- * @throws OutcomeUnknownError when an earlier try may have been carried out and the last one does not tell
+ * @throws OutcomeUnknownError when an earlier try may have been carried out and the last one does not tell: it failed, or
+ * was refused with a 4xx that does not prove that the key was looked up (all but 409, 422 and replays). The status is in the
+ * message, and the `status` of the cause
  * @throws InvalidRequestError, the reason of a signal, and what `fetch` throws when no more is tried
  */
 export async function idempotentFetch(
@@ -71,10 +74,11 @@ export async function idempotentFetch(
     }
     if ("response" in result) {
       const { response } = result;
-      if (!mayHaveActed || !saysNothingOfEarlier(response.status)) return response;
+      if (!mayHaveActed || tellsOfEarlier(result.sent)) return response;
       await response.body?.cancel().catch(() => {});
       throw new OutcomeUnknownError(
-        `an earlier try may have been carried out; the last was answered ${response.status}`,
+        `an earlier try may have been carried out, and the last was answered ${response.status}, which does not tell`,
+        { cause: Object.assign(new Error(`answered ${response.status}`), { status: response.status }) },
       );
     }
     if (!mayHaveActed) throw result.error;
@@ -96,7 +100,9 @@ interface Settings {
   readonly random: () => number;
 }
 
-type Result = { readonly sent: Sent; readonly response: Response } | { readonly sent: Sent; readonly error: unknown };
+type Result =
+  | { readonly sent: Extract<Sent, { readonly kind: "answered" }>; readonly response: Response }
+  | { readonly sent: Extract<Sent, { readonly kind: "failed" }>; readonly error: unknown };
 
 /** Rejects never. */
 async function sendOnce(
@@ -110,7 +116,7 @@ async function sendOnce(
     const replayed = wasReplayed(response);
     return { sent: { kind: "answered", status: response.status, retryAfter, replayed }, response };
   } catch (error) {
-    return { sent: { kind: "failed" }, error };
+    return { sent: { kind: "failed", unsent: classifyFailure(error) === "retryable" }, error };
   }
 }
 

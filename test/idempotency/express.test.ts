@@ -1,10 +1,11 @@
 import { createServer } from "node:http";
 import { PassThrough, pipeline, Readable } from "node:stream";
+import { setImmediate as turn } from "node:timers/promises";
 import express, { type Express, type Request, type Response } from "express";
 import { describe, expect, it, vi } from "vitest";
 import { expressIdempotency, idempotencyOf, keepRawBody } from "../../src/idempotency/index.js";
 import { openScene } from "../tool-calls/scene.js";
-import { begin, Gate, listen, type Sending, send } from "./loopback.js";
+import { begin, Gate, listen, type Sending, send, sendUntilSettled } from "./loopback.js";
 
 const order = '{"item":"tea"}';
 const keyed = (key: string, sending: Sending = {}): Sending => ({
@@ -202,11 +203,94 @@ describe("the Express middleware", () => {
       await vi.waitUntil(() => socketClosed);
       if (order === "client first") body.destroy(new Error("it broke"));
       await vi.waitUntil(() => closed);
-      const told = await vi.waitUntil(async () => {
-        const answer = await send(port, keyed("k"));
-        return answer.json["code"] === "call_in_flight" ? undefined : answer;
-      });
-      expect(told.json).toMatchObject({ code: "needs_review" });
+      expect((await sendUntilSettled(port, keyed("k"))).json).toMatchObject({ code: "needs_review" });
+    }
+  });
+
+  it("a response that its handler destroys ends the request: what became of it is unknown", async () => {
+    async function* broken() {
+      yield "half";
+      throw new Error("it broke");
+    }
+    const ways: Record<string, (response: Response) => void> = {
+      destroy: (response) => void response.destroy(),
+      "destroy with an error": (response) => void response.destroy(new Error("it broke")),
+      "destroy after a piece": (response) => {
+        response.write("half");
+        response.destroy();
+      },
+      "a generator that throws": (response) => void pipeline(broken, response, () => {}),
+      "a stream that breaks": (response) => void pipeline(Readable.from(broken()), response, () => {}),
+    };
+    for (const [way, answer] of Object.entries(ways)) {
+      let closed = false;
+      const { port } = await serve(
+        (app) =>
+          void app.post("/orders", (_request, response) => {
+            response.on("close", () => {
+              closed = true;
+            });
+            answer(response);
+          }),
+        { policy: "review" },
+      );
+      await expect(send(port, keyed("k")), way).rejects.toThrow();
+      expect((await sendUntilSettled(port, keyed("k"))).json, way).toMatchObject({ code: "needs_review" });
+      expect(closed, way).toBe(true);
+    }
+  });
+
+  it("a pipeline may begin, end and fail when the client has gone, whenever that was", async () => {
+    for (const when of ["before the handler", "in the handler"]) {
+      for (const fails of [false, true]) {
+        const entered = new Gate();
+        const gone = new Gate();
+        const heard = { twice: false, after: false };
+        const scene = await openScene();
+        const { calls } = scene.worker("A");
+        const app = express();
+        app.use((request: Request, response: Response, next: () => void) => {
+          request.socket.on("close", () => gone.open());
+          let times = 0;
+          response.on("close", () => {
+            times += 1;
+            if (times === 2) heard.twice = true;
+          });
+          next();
+        });
+        const callerOf = async (): Promise<string> => {
+          if (when === "before the handler") {
+            entered.open();
+            await gone.opened;
+            await turn();
+          }
+          return "ann";
+        };
+        app.use(express.json({ verify: keepRawBody }), expressIdempotency({ calls, callerOf, policy: "review" }));
+        app.post("/orders", async (_request, response) => {
+          entered.open();
+          await gone.opened;
+          await turn();
+          response.on("close", () => {
+            heard.after = true;
+          });
+          async function* parts() {
+            yield "first, ";
+            if (fails) throw new Error("it broke");
+            yield "last";
+          }
+          pipeline(parts, response, () => {});
+        });
+        const port = await listen(createServer(app));
+        const first = begin(port, keyed("k"));
+        await entered.opened;
+        first.leave();
+        await gone.opened;
+        const told = await sendUntilSettled(port, keyed("k"));
+        expect(fails ? told.json["code"] : told.bytes.toString()).toBe(fails ? "needs_review" : "first, last");
+        await vi.waitUntil(() => heard.after);
+        expect(heard.twice).toBe(false);
+      }
     }
   });
 

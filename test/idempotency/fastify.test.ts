@@ -1,9 +1,9 @@
-import { PassThrough, Readable } from "node:stream";
-import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
+import { PassThrough, pipeline, Readable } from "node:stream";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { describe, expect, it } from "vitest";
 import { fastifyIdempotency, idempotencyOf } from "../../src/idempotency/index.js";
 import { openScene } from "../tool-calls/scene.js";
-import { listen, type Sending, send } from "./loopback.js";
+import { begin, Gate, listen, type Sending, send, sendUntilSettled } from "./loopback.js";
 
 const order = '{"item":"tea"}';
 const keyed = (key: string, sending: Sending = {}): Sending => ({
@@ -169,6 +169,55 @@ describe("the Fastify plugin", () => {
     );
     expect((await send(port, keyed("k"))).bytes.toString()).toBe("past it");
     expect((await send(port, keyed("k"))).json).toMatchObject({ code: "needs_review" });
+  });
+
+  it("a response that its handler destroys ends the request: what became of it is unknown", async () => {
+    const ways: Record<string, (reply: FastifyReply) => void> = {
+      hijacked: (reply) => {
+        reply.hijack();
+        reply.raw.destroy();
+      },
+      "never answered": (reply) => void reply.raw.destroy(new Error("it broke")),
+      "a generator that throws": (reply) => {
+        reply.hijack();
+        async function* broken() {
+          yield "half";
+          throw new Error("it broke");
+        }
+        pipeline(broken, reply.raw, () => {});
+      },
+    };
+    for (const [way, answer] of Object.entries(ways)) {
+      const { port } = await serve((app) => void app.post("/orders", (_request, reply) => answer(reply)), {
+        policy: "review",
+      });
+      await expect(send(port, keyed("k")), way).rejects.toThrow();
+      expect((await sendUntilSettled(port, keyed("k"))).json, way).toMatchObject({ code: "needs_review" });
+    }
+  });
+
+  it("an answer that is given past Fastify ends the request also when the client has gone, and its going does not", async () => {
+    const entered = new Gate();
+    const gone = new Gate();
+    const gate = new Gate();
+    const { port } = await serve(
+      (app) => {
+        app.post("/orders", (_request, reply) => {
+          reply.hijack();
+          reply.raw.on("close", () => gone.open());
+          void gate.opened.then(() => reply.raw.end("past it"));
+          entered.open();
+        });
+      },
+      { policy: "review" },
+    );
+    const first = begin(port, keyed("k"));
+    await entered.opened;
+    first.leave();
+    await gone.opened;
+    expect((await send(port, keyed("k"))).json).toMatchObject({ code: "call_in_flight" });
+    gate.open();
+    expect((await sendUntilSettled(port, keyed("k"))).json).toMatchObject({ code: "needs_review" });
   });
 
   it("a handler that writes past Fastify and answers all the same harms its own connection only", async () => {

@@ -133,6 +133,57 @@ describe("a fetch under a call", () => {
     expect((await idempotentFetch(underCall().call, url, post, { ...hasty(), retries: 1 })).status).toBe(429);
   });
 
+  it("a refusal that may come from before the key was looked up does not end the doubt about an earlier try", async () => {
+    for (const refusal of [400, 401, 402, 403, 404, 405, 408, 410, 413, 415, 425, 429, 431]) {
+      for (const doubtful of [hangUp, status(503), status(409, { "retry-after": "1" })]) {
+        const { requests, url } = await serve(doubtful, status(refusal, {}, "no"));
+        const ended = await outcomeOf(idempotentFetch(underCall().call, url, post, { ...hasty(), retries: 1 }));
+        expect(ended).toMatchObject({ code: "outcome_unknown", cause: { status: refusal } });
+        expect(Reflect.get(Object(ended), "message")).toContain(String(refusal));
+        expect(requests).toHaveLength(2);
+      }
+      const { url } = await serve(status(refusal));
+      expect((await idempotentFetch(underCall().call, url, post, { ...hasty(), retries: 0 })).status).toBe(refusal);
+    }
+  });
+
+  it("an answer of who has looked the key up ends it", async () => {
+    const replayed = { "idempotent-replayed": "true" };
+    for (const last of [status(200), status(304), status(409), status(422), status(500), status(401, replayed)]) {
+      const { url } = await serve(hangUp, last);
+      expect((await idempotentFetch(underCall().call, url, post, hasty())).status).toBeGreaterThanOrEqual(200);
+    }
+  });
+
+  it("a call whose effect was had before its token expired is not recorded as failed", async () => {
+    let effects = 0;
+    const { url } = await serve((response, request) => {
+      effects += 1;
+      hangUp(response, request);
+    }, status(401));
+    const { calls } = (await openScene()).worker("A");
+    const name = { tool: "charge", args: { order: 7 } };
+    await outcomeOf(
+      calls.run({ ...name, policy: "review" }, async (call) => {
+        const response = await idempotentFetch(call, url, post, hasty());
+        if (!response.ok) throw Object.assign(new Error("not charged"), { status: response.status });
+      }),
+    );
+    expect([effects, (await calls.get(name))?.fields.status]).toEqual([1, "unknown"]);
+  });
+
+  it("a try that never had a connection leaves nothing in doubt", async () => {
+    const refused = Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } });
+    const fetchThen = (last: () => Promise<Response>): FetchFunction => {
+      let tries = 0;
+      return () => (++tries === 1 ? Promise.reject(refused) : last());
+    };
+    const under = (fetch: FetchFunction) =>
+      idempotentFetch(underCall().call, "http://127.0.0.1:1/", post, { ...hasty(), retries: 1, fetch });
+    expect((await under(fetchThen(async () => new Response(null, { status: 401 })))).status).toBe(401);
+    await expect(under(fetchThen(() => Promise.reject(refused)))).rejects.toBe(refused);
+  });
+
   it("a fault of the network that stays is thrown as fetch throws it when nothing can have been carried out", async () => {
     const refused = Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } });
     const fetch: FetchFunction = () => Promise.reject(refused);

@@ -6,7 +6,7 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http";
 import type { AddressInfo, Server } from "node:net";
-import { onTestFinished } from "vitest";
+import { onTestFinished, vi } from "vitest";
 
 /** What a request is made of. */
 export interface Sending {
@@ -80,6 +80,14 @@ export function begin(port: number, sending: Sending): Flight {
 
 export function send(port: number, sending: Sending): Promise<Received> {
   return begin(port, sending).answer;
+}
+
+/** The first answer that does not say that a request with the same key is in flight. */
+export function sendUntilSettled(port: number, sending: Sending): Promise<Received> {
+  return vi.waitUntil(async () => {
+    const answer = await send(port, sending);
+    return answer.json["code"] === "call_in_flight" ? undefined : answer;
+  });
 }
 
 function jsonOf(bytes: Buffer): { readonly [name: string]: unknown } {
