@@ -1,21 +1,21 @@
 import { InvalidRequestError } from "../base/errors.js";
 import type { JsonValue } from "../documents/contract.js";
-import { checkFields } from "../documents/json-value.js";
 import { checkWriteId } from "../documents/names.js";
 import { acquire, type CallContext, isoNow } from "./acquiring.js";
-import type { ValidClaim, WriteEvent } from "./acquisition-decisions.js";
+import type { ValidClaim } from "./acquisition-decisions.js";
 import { answerCaller } from "./answers.js";
 import type { NotClaimed } from "./claim.js";
 import { encodeError } from "./error-codec.js";
 import { claimTaken } from "./errors.js";
 import { approvalIn } from "./holding.js";
 import { headerKeyOf } from "./keys.js";
+import { checkReason } from "./park-reason.js";
 import type { HistoryEntry, ToolCallRecord, ToolCallStatus } from "./record.js";
 import { decideHeld, type HeldAction } from "./remote-holding.js";
 import type { PreparedCall, ToolCallRequest } from "./request.js";
 import { outcomeOf, type ToolCallOutcome } from "./result.js";
-import { stepSettlement } from "./settlement-decisions.js";
-import type { CallTiming, HeldClaim, RecordWrite } from "./transition-types.js";
+import { writeWhatFits } from "./settling.js";
+import type { CallTiming, HeldClaim } from "./transition-types.js";
 
 /** Who claims for itself elsewhere. */
 export interface RemoteClaimantName {
@@ -161,8 +161,7 @@ export class RemoteClaims {
       case "release":
         return { action: "release", error: request.error === undefined ? null : storedError(request.error) };
       case "park": {
-        const { reason = null } = checkFields({ reason: request.reason }, "", this.#parts.context.limits);
-        return { action: "park", reason };
+        return { action: "park", reason: checkReason(request.reason, this.#parts.context.limits) };
       }
     }
   }
@@ -188,24 +187,13 @@ export class RemoteClaims {
           return { record: decision.record, sentAt: clock.monotonicNow() };
       }
       const sentAt = clock.monotonicNow();
-      const { write, event } = await this.#write(key, decision.write);
+      const { write, event } = await writeWhatFits(records, key, decision.write);
       if (event.event === "unanswered") throw event.error;
       if (event.event === "written") {
         return { record: write.op === "put" ? write.set : decision.held.record, held: decision.held, sentAt };
       }
       // Its condition names nothing but the claim, so that the record says now why it did not hold.
       seen = event.current;
-    }
-  }
-
-  /** Writes, in less room where the store wants that. What it does not answer, the holder repeats. */
-  async #write(key: string, first: RecordWrite): Promise<{ readonly write: RecordWrite; readonly event: WriteEvent }> {
-    let write = first;
-    for (;;) {
-      const event = await this.#parts.context.records.write(key, write);
-      const step = write.op === "put" && event.event === "unanswered" ? stepSettlement(write, event) : undefined;
-      if (step?.step !== "shrink") return { write, event };
-      write = step.write;
     }
   }
 }

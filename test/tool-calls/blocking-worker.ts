@@ -1,3 +1,4 @@
+import { writeSync } from "node:fs";
 import { createClient } from "../../client/index.js";
 import { type LeaseOptions, toolCalls } from "../../src/tool-calls/index.js";
 
@@ -6,13 +7,13 @@ import { type LeaseOptions, toolCalls } from "../../src/tool-calls/index.js";
  *
  *     blocking-worker.ts <url> <where claims are renewed> <milliseconds>
  *
- * It prints what the tool could say about its claim in the end, and what the call came to.
+ * It prints "entered" when the tool is, what the tool could say about its claim in the end, and what the call came to.
  */
 
 const [url = "", renewIn = "", blockMs = ""] = process.argv.slice(2);
-const client = createClient({ url, retryFor: 0, timeout: 1 });
+const client = createClient({ url, retryFor: 0, timeout: 5 });
 const lease = { renewIn } as LeaseOptions;
-const calls = toolCalls(client, { pendingTtl: 0.5, lease });
+const calls = toolCalls(client, { pendingTtl: 2, lease });
 
 /** Computes, as far as the event loop can tell. */
 function block(): void {
@@ -23,6 +24,8 @@ let valid: boolean | undefined;
 let aborted: boolean | undefined;
 const ended = await calls
   .run({ tool: "compute", args: 1 }, async (call) => {
+    // At once: what is written otherwise goes out when the event loop is free again.
+    writeSync(1, "entered\n");
     block();
     valid = call.isValid();
     // What fell due meanwhile happens first.

@@ -23,8 +23,18 @@ async function openServer(): Promise<{ store: EmbeddedStore; server: RunningServ
   return { store, server };
 }
 
-/** A process whose tool blocks its event loop; resolves with what it printed. */
-function blockingWorker(url: string, renewIn: string, blockMs: number): Promise<unknown> {
+interface BlockingWorker {
+  /** Its tool has been entered. */
+  readonly entered: Promise<void>;
+  /** What it printed in the end. */
+  readonly ended: Promise<unknown>;
+}
+
+/** Far longer than its lease of two seconds. */
+const blockMs = 5000;
+
+/** A process whose tool blocks its event loop. */
+function blockingWorker(url: string, renewIn: string): BlockingWorker {
   const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
   const args = ["--import", "tsx", "--import", file("tsx-in-threads.mjs"), file("blocking-worker.ts")];
   const child: ChildProcess = spawn(process.execPath, [...args, url, renewIn, `${blockMs}`], {
@@ -34,20 +44,21 @@ function blockingWorker(url: string, renewIn: string, blockMs: number): Promise<
     child.kill("SIGKILL");
   });
   let text = "";
+  let enter: () => void = () => {};
+  const entered = new Promise<void>((resolve) => {
+    enter = resolve;
+  });
   child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
     text += chunk;
+    if (text.startsWith("entered\n")) enter();
   });
-  return new Promise((resolve, reject) => {
+  const ended = new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code) =>
-      code === 0 ? resolve(JSON.parse(text)) : reject(new Error(`it ended with ${code}`)),
+      code === 0 ? resolve(JSON.parse(text.slice("entered\n".length))) : reject(new Error(`it ended with ${code}`)),
     );
   });
-}
-
-/** Resolves when the worker has claimed. */
-async function claimed(store: EmbeddedStore): Promise<void> {
-  for await (const { changes } of store.watch({ shape: "tool-call", since: 0 })) if (changes.length > 0) return;
+  return { entered, ended };
 }
 
 const compute = { tool: "compute", args: 1 };
@@ -55,28 +66,28 @@ const compute = { tool: "compute", args: 1 };
 describe("a tool that holds up its event loop for longer than its lease", () => {
   it("keeps its claim when that is renewed in a thread, and others wait for it", async () => {
     const { store, server } = await openServer();
-    const worker = blockingWorker(server.url, "worker", 1500);
-    await claimed(store);
+    const worker = blockingWorker(server.url, "worker");
+    await worker.entered;
     const other = await toolCalls(store, { waitTimeout: 30 }).run(compute, () => "computed twice");
     expect(other).toMatchObject({ result: "computed", was_replay: true, attempt: 1 });
-    expect(await worker).toEqual({ valid: true, aborted: false, result: "computed", persisted: true });
+    expect(await worker.ended).toEqual({ valid: true, aborted: false, result: "computed", persisted: true });
   });
 
   it("loses it when the loop is to renew it, and knows", async () => {
     const { store, server } = await openServer();
-    const worker = blockingWorker(server.url, "loop", 1500);
-    await claimed(store);
+    const worker = blockingWorker(server.url, "loop");
+    await worker.entered;
     const other = await toolCalls(store, { waitTimeout: 30 }).run(compute, () => "computed twice");
     expect(other).toMatchObject({ result: "computed twice", was_replay: false, attempt: 2 });
-    expect(await worker).toEqual({ valid: false, aborted: true, code: "claim_lost" });
+    expect(await worker.ended).toEqual({ valid: false, aborted: true, code: "claim_lost" });
   });
 
   it("knows that it may have lost it when no renewal of the thread is acknowledged", async () => {
-    const { store, server } = await openServer();
-    const worker = blockingWorker(server.url, "worker", 1500);
-    await claimed(store);
+    const { server } = await openServer();
+    const worker = blockingWorker(server.url, "worker");
+    await worker.entered;
     await server.close();
-    expect(await worker).toEqual({ valid: false, aborted: true, result: "computed", persisted: false });
+    expect(await worker.ended).toEqual({ valid: false, aborted: true, result: "computed", persisted: false });
   });
 });
 
