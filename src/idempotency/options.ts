@@ -98,6 +98,9 @@ export function resolveIdempotencyOptions<R>(options: IdempotencyOptions<R>): Id
   }
   checkFunction(options.classify, "classify");
   if (typeof tool !== "string" || tool === "") throw new InvalidRequestError("tool", "must be a name");
+  const call = { waitTimeout: 0, ...callOptionsOf(options) };
+  // Refused here and not by the first request.
+  calls.checkOptions(call);
   return {
     calls,
     callerOf: callerOf === "single tenant" ? undefined : callerOf,
@@ -108,7 +111,7 @@ export function resolveIdempotencyOptions<R>(options: IdempotencyOptions<R>): Id
     classify: options.classify,
     tool,
     marks: checkBoolean(marks, "marks"),
-    call: { waitTimeout: 0, ...callOptionsOf(options) },
+    call,
   };
 }
 

@@ -17,7 +17,14 @@ import {
 } from "./inspection.js";
 import type { KnownOutcome } from "./looking-up.js";
 import { Observer, type ToolCallStats } from "./observer.js";
-import { resolveCallOptions, resolveOptions, type ToolCallsOptions, type ToolCallsSettings } from "./options.js";
+import {
+  type CallOptions,
+  callOptionNames,
+  resolveCallOptions,
+  resolveOptions,
+  type ToolCallsOptions,
+  type ToolCallsSettings,
+} from "./options.js";
 import { planCall } from "./planning.js";
 import { Reconciler, type ReconcilerOptions } from "./reconciler.js";
 import type { ToolCallRecord } from "./record.js";
@@ -231,6 +238,16 @@ export class ToolCalls {
       prepare: (request) => this.#prepare(request),
       track: (begin) => this.#track(begin),
     });
+  }
+
+  /**
+   * Judges options for calls to come, together with those of `toolCalls`: for whoever takes them long before the first call.
+   *
+   * @throws InvalidRequestError
+   */
+  checkOptions(options: CallOptions): void {
+    readMembers(options, "", "the options", new Set(callOptionNames));
+    resolveCallOptions(this.#settings.call, options, this.#context.limits);
   }
 
   /** How often what has happened. */

@@ -319,5 +319,6 @@ describe("the Express middleware", () => {
     const { calls } = (await openScene()).worker("A");
     expect(() => expressIdempotency({ calls } as never)).toThrow(/callerOf/);
     expect(() => expressIdempotency({ calls, callerOf: "single tenant", retries: 1 } as never)).toThrow(/retries/);
+    expect(() => expressIdempotency({ calls, callerOf: "single tenant", pendingTtl: -1 })).toThrow(/pendingTtl/);
   });
 });

@@ -258,6 +258,9 @@ describe("the Fastify plugin", () => {
       ["tool", { ...good, tool: "" }],
       ["marks", { ...good, marks: 1 }],
       ["header", { ...good, header: "X-Key" }],
+      ["pendingTtl", { ...good, pendingTtl: -1 }],
+      ["completedTtl", { ...good, pendingTtl: 60, completedTtl: 30 }],
+      ["policy", { ...good, policy: "retry" }],
     ];
     for (const [path, options] of bad) {
       const app = fastify();

@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { InvalidRequestError } from "../../src/base/errors.js";
 import { defaultLimits } from "../../src/base/limits.js";
-import { resolveCallOptions, resolveOptions, type ToolCallsOptions } from "../../src/tool-calls/options.js";
+import {
+  type CallOptions,
+  resolveCallOptions,
+  resolveOptions,
+  type ToolCallsOptions,
+} from "../../src/tool-calls/options.js";
+import { openScene } from "./scene.js";
 
 describe("the options", () => {
   it("have the defaults of an hour's window and five minutes' lease", () => {
@@ -39,6 +45,14 @@ describe("the options", () => {
 
   it.each(refused)("are refused with %s", (_, options) => {
     expect(() => resolveOptions(options as ToolCallsOptions, defaultLimits)).toThrow(InvalidRequestError);
+  });
+
+  it("of calls to come are judged together with the common ones", async () => {
+    const { calls } = (await openScene()).worker("A");
+    expect(() => calls.checkOptions({ pendingTtl: 60, waitTimeout: 0 })).not.toThrow();
+    for (const bad of [{ pendingTtl: -1 }, { completedTtl: 1 }, { policy: "retry" }, { owner: "ann" }]) {
+      expect(() => calls.checkOptions(bad as CallOptions)).toThrow(InvalidRequestError);
+    }
   });
 
   it("may be exactly equal, and need not wait", () => {
