@@ -59,6 +59,8 @@ class Promised {
       const [token = 0] = tokens;
       const acknowledged = this.#tokens.get(worker) ?? 0;
       assert.ok(token === acknowledged || token === acknowledged + 1, `token ${token} after ${acknowledged}`);
+      // One that was under way and is there counts from here on, also when the next writer dies before it writes again.
+      this.#tokens.set(worker, token);
     }
   }
 

@@ -106,12 +106,16 @@ export class Bank {
     for (const fire of this.#fires) if (fire.worker === worker) fire.state = "over";
   }
 
-  /** What can be said truly about the key's effect: its receipt, that it can no longer happen, or nothing for sure. */
-  say(key: string): Receipt | "not done" | "not known" {
-    const effect = this.#current(key).findLast((each) => each.hadEffect);
+  /**
+   * What can be said truly about the effect of a call: its receipt, that it can no longer happen, or nothing for sure. It is
+   * asked for by its arguments, too: beyond the window, a late claim may have bound the key to others, which never fired.
+   */
+  say(key: string, args: unknown): Receipt | "not done" | "not known" {
+    const current = this.#current(key).filter((each) => each.receipt.args === args);
+    const effect = current.findLast((each) => each.hadEffect);
     if (effect !== undefined) return effect.receipt;
     if (this.#fires.some((each) => each.account.key === key && each.state === "ready")) return "not known";
-    for (const fire of this.#current(key)) fire.open = false;
+    for (const fire of current) fire.open = false;
     return "not done";
   }
 

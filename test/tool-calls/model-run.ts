@@ -205,22 +205,25 @@ export class ModelRun {
     };
   }
 
-  #lookUp({ key }: ToolCallRecord): LookedUp {
-    const word = this.bank.say(key.slice("pay:".length));
+  #lookUp({ key, intent }: ToolCallRecord): LookedUp {
+    const word = this.bank.say(key.slice("pay:".length), intent);
     if (word === "not known") return { unknown: true };
     return word === "not done" ? { not_done: true } : { result: word };
   }
 
   async #resolve(key: string, decree: boolean): Promise<void> {
     const target = `pay:${key}`;
-    const word = this.bank.say(key);
+    const seen = await expected(this.#operator.get(target));
+    if (seen === undefined) return;
+    const { intent, fingerprint } = seen.fields;
+    const word = this.bank.say(key, intent);
     if (word === "not known" && !decree) return;
     const known = decree
       ? { error: new Error("given up") }
       : word === "not done"
         ? { not_done: true as const }
         : { result: word };
-    await expected(this.#operator.resolve(target, known, { by: "ann" }));
+    await expected(this.#operator.resolve(target, known, { by: "ann", fingerprint }));
   }
 
   async #forget(key: string): Promise<void> {
