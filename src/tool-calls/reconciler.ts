@@ -55,11 +55,14 @@ export class Reconciler {
   readonly #context: CallContext;
   readonly #settings: ReconcilerSettings;
   readonly #timing: CallTiming;
+  readonly #onClose: () => void;
   readonly #ended = new AbortController();
   #round: Promise<ReconcilerRound> | undefined;
   #cancelTimer: () => void = () => {};
 
-  constructor(context: CallContext, options: ReconcilerOptions, timing: CallTiming) {
+  /** @param onClose called when it is closed */
+  constructor(context: CallContext, options: ReconcilerOptions, timing: CallTiming, onClose: () => void) {
+    this.#onClose = onClose;
     this.#context = context;
     this.#settings = checkOptions(options);
     this.#timing = timing;
@@ -76,6 +79,7 @@ export class Reconciler {
 
   /** Begins no more look-ups, aborts the signal of the one under way, and waits until it has ended. */
   async close(): Promise<void> {
+    this.#onClose();
     this.#cancelTimer();
     this.#ended.abort(new Error("the reconciler was closed"));
     await this.#round?.catch(() => {});

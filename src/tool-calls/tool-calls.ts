@@ -225,7 +225,8 @@ export class ToolCalls {
    */
   reconciler(options: ReconcilerOptions): Reconciler {
     if (this.#closed) throw closed();
-    const reconciler: Reconciler = new Reconciler(this.#context, options, this.#timing());
+    const forget = (): boolean => this.#reconcilers.delete(reconciler);
+    const reconciler: Reconciler = new Reconciler(this.#context, options, this.#timing(), forget);
     this.#reconcilers.add(reconciler);
     return reconciler;
   }
@@ -309,7 +310,8 @@ export class ToolCalls {
 
   /**
    * Takes no more calls, and waits until those that were begun, and the writes that go on in the background, have ended.
-   * What has not ended in time is left to itself: its claims are no longer renewed, and lapse. Does not close the store.
+   * What has not ended in time is left to itself: its signal aborts, its claims are no longer renewed, and lapse. Does not
+   * close the store.
    *
    * @param options.timeout seconds to wait; 30 when absent
    */
@@ -377,6 +379,7 @@ function checkTool(tool: Tool<unknown>): Tool<unknown> {
 }
 
 const waitMembers: ReadonlySet<string> = new Set(["timeout", "signal"]);
+
 function nameOf<A>(target: ToolCallName<A>, limits: CallContext["limits"]): PreparedCall["identity"] {
   const { key, fingerprint, args } = nameCall(target, limits);
   return { tool: target.tool, key, fingerprint, intent: args, policy: "refire", marks: false };
