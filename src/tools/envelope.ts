@@ -1,4 +1,5 @@
 import type { ResultOmission, ToolCallOutcome } from "../tool-calls/index.js";
+import { replayNote } from "./model-text.js";
 
 /**
  * What a model sees of a call: the result, and whether it is of an earlier call. A model that is not told takes an old
@@ -11,6 +12,8 @@ export interface ToolEnvelope<R> {
   readonly original_called_at: string;
   /** The tool has run, but its result was not kept. */
   readonly result_omitted?: ResultOmission;
+  /** Of a replay: what that means, in words for the model. */
+  readonly note?: string;
 }
 
 /**
@@ -33,5 +36,6 @@ function envelopeOf(outcome: ToolCallOutcome<unknown>): ToolEnvelope<unknown> {
     was_replay,
     original_called_at,
     ...(result_omitted === undefined ? {} : { result_omitted }),
+    ...(was_replay ? { note: replayNote(original_called_at, result_omitted) } : {}),
   };
 }

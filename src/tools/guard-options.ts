@@ -28,6 +28,11 @@ export interface GuardOptions {
    * default, or `"return"` a `ToolRefusal`, for frameworks that hide errors from the model or tell it to try again.
    */
   readonly refusals?: "throw" | "return" | undefined;
+  /**
+   * What becomes of what the tool itself throws, when the call is recorded as failed, as to be tried again, or as in doubt:
+   * `"throw"`, the default, or `"return"` a `ToolRefusal` that tells the model which of them it is.
+   */
+  readonly failures?: "throw" | "return" | undefined;
   /** Asks before a call that resembles one of a moment ago. */
   readonly similar?: SimilarCalls | undefined;
   /** Whether a throw is the interrupt of a framework, which parks the call; LangGraph's are known when absent. */
@@ -44,6 +49,7 @@ export interface GuardSettings {
   /** undefined: nobody has said. */
   readonly envelope: EnvelopeOption | undefined;
   readonly refusals: "throw" | "return";
+  readonly failures: "throw" | "return";
   readonly similar: SimilarCalls | undefined;
   readonly isInterrupt: (error: unknown) => boolean;
   readonly clock: Clock;
@@ -56,6 +62,7 @@ const optionMembers: ReadonlySet<string> = new Set([
   "leave",
   "envelope",
   "refusals",
+  "failures",
   "similar",
   "isInterrupt",
   "clock",
@@ -66,7 +73,8 @@ const knownRuleMembers: ReadonlySet<string> = new Set(ruleMembers);
 /** @throws InvalidRequestError */
 export function resolveGuardOptions(options: GuardOptions): GuardSettings {
   readMembers(options, "", "the options", optionMembers);
-  const { scope, scopeOf, rules = {}, leave = [], envelope, refusals = "throw", similar } = options;
+  const { scope, scopeOf, rules = {}, leave = [], envelope, similar } = options;
+  const { refusals = "throw", failures = "throw" } = options;
   const { isInterrupt = isFrameworkInterrupt, clock = systemClock } = options;
   if (scope !== undefined && scope !== null && typeof scope !== "string") {
     throw new InvalidRequestError("scope", `must be a string or null, not ${kindOf(scope)}`);
@@ -74,8 +82,9 @@ export function resolveGuardOptions(options: GuardOptions): GuardSettings {
   checkFunction(scopeOf, "scopeOf");
   checkFunction(isInterrupt, "isInterrupt");
   if (envelope !== true && envelope !== false) checkFunction(envelope, "envelope");
-  if (refusals !== "throw" && refusals !== "return") {
-    throw new InvalidRequestError("refusals", `must be "throw" or "return", not ${shown(refusals)}`);
+  for (const [name, value] of Object.entries({ refusals, failures })) {
+    if (value === "throw" || value === "return") continue;
+    throw new InvalidRequestError(name, `must be "throw" or "return", not ${shown(value)}`);
   }
   if (similar !== undefined && !(similar instanceof SimilarCalls)) {
     throw new InvalidRequestError("similar", "must be made by similarCalls");
@@ -93,6 +102,7 @@ export function resolveGuardOptions(options: GuardOptions): GuardSettings {
     leave: new Set(leave),
     envelope,
     refusals,
+    failures,
     similar,
     isInterrupt,
     clock,

@@ -7,7 +7,8 @@ import type { GuardSettings } from "./guard-options.js";
 import type { ToolLike } from "./guarded-types.js";
 import { intentOf } from "./intent.js";
 import { InterruptWatch } from "./interrupts.js";
-import { refusalOf } from "./refusal.js";
+import type { ToolFailure } from "./model-text.js";
+import { refusalOf, refusalOfFailure } from "./refusal.js";
 import type { WatchedCall } from "./similar-calls.js";
 import type { ToolRule } from "./tool-rule.js";
 
@@ -49,27 +50,30 @@ export class GuardedRun {
   }
 
   async #run(given: unknown, options: unknown): Promise<unknown> {
+    let prepared: Prepared | undefined;
     try {
-      const prepared = await this.#prepare(given, options);
+      prepared = await this.#prepare(given, options);
       const { request, interrupts } = prepared;
+      const entered = prepared;
       const outcome = await this.#guarding.calls
-        .run(request, (call) => interrupts.enter(call, () => this.#enter(prepared, options, call)))
+        .run(request, (call) => interrupts.enter(call, () => this.#enter(entered, options, call)))
         .catch((error: unknown) => Promise.reject(interrupts.thrown(error)));
       return await this.#answer(prepared, outcome);
     } catch (error) {
-      return this.#refuse(error);
+      return this.#withoutResult(error, prepared);
     }
   }
 
   /** Chunks as they come; a replay has one, the final result. The answer comes last, where it says more than the chunks. */
   async *#stream(given: unknown, options: unknown): AsyncGenerator<unknown, void> {
+    let prepared: Prepared | undefined;
     try {
-      const prepared = await this.#prepare(given, options);
+      prepared = await this.#prepare(given, options);
       const outcome = yield* this.#chunks(prepared, options);
       const answer = await this.#answer(prepared, outcome);
       if (this.#guarding.settings.envelope !== false) yield answer;
     } catch (error) {
-      yield this.#refuse(error);
+      yield await this.#withoutResult(error, prepared);
     }
   }
 
@@ -125,10 +129,28 @@ export class GuardedRun {
     return answerOf(outcome, envelope);
   }
 
-  #refuse(error: unknown): unknown {
-    const refusal = this.#guarding.settings.refusals === "return" ? refusalOf(error) : undefined;
+  /** What a call that has no result comes to: an answer in words where the options say so, else its error. */
+  async #withoutResult(error: unknown, prepared: Prepared | undefined): Promise<unknown> {
+    const { refusals, failures } = this.#guarding.settings;
+    if (prepared?.interrupts.isFailure(error)) {
+      if (failures === "throw") throw error;
+      return refusalOfFailure(await this.#failureOf(prepared), error);
+    }
+    const refusal = refusals === "return" ? refusalOf(error, prepared?.interrupts.entered ?? false) : undefined;
     if (refusal === undefined) throw error;
     return refusal;
+  }
+
+  /** How the tool failed is what the next caller will meet in the record. */
+  async #failureOf({ watched }: Prepared): Promise<ToolFailure> {
+    try {
+      const record = await this.#guarding.calls.get(watched.key);
+      const status = record?.fields.status;
+      if (status === "failed") return "failed";
+      return status === "released" ? "retryable" : "unknown";
+    } catch {
+      return "unknown";
+    }
   }
 }
 

@@ -41,7 +41,7 @@ export type GuardedAnswer<R, O extends GuardOptions> =
       : O extends { readonly envelope: (outcome: ToolCallOutcome<unknown>) => infer E }
         ? E
         : ToolEnvelope<R>)
-  | (O extends { readonly refusals: "return" } ? ToolRefusal : never);
+  | (O extends { readonly refusals: "return" } | { readonly failures: "return" } ? ToolRefusal : never);
 
 /** A tool whose calls fire once. */
 export type GuardedTool<T, O extends GuardOptions = GuardOptions> = Omit<T, "execute"> & {

@@ -15,10 +15,12 @@ export function isFrameworkInterrupt(error: unknown): boolean {
   return typeof error === "object" && error !== null && interruptNames.has(Reflect.get(error, "name"));
 }
 
-/** Follows one call, and parks it when its tool interrupts. */
+/** Follows one call into its tool, and parks it when the tool interrupts. */
 export class InterruptWatch {
   readonly #isInterrupt: (error: unknown) => boolean;
   #interrupt: { readonly error: unknown } | undefined;
+  #entered = false;
+  #threw: { readonly error: unknown } | undefined;
 
   constructor(isInterrupt: (error: unknown) => boolean) {
     this.#isInterrupt = isInterrupt;
@@ -26,11 +28,12 @@ export class InterruptWatch {
 
   /** Enters the tool in this very turn. One that streams runs on while its chunks are read, and is followed to its end. */
   async enter(call: ToolCall, tool: () => unknown): Promise<unknown> {
+    this.#entered = true;
     let result: unknown;
     try {
       result = await tool();
     } catch (error) {
-      return this.#threw(call, error);
+      return this.#fell(call, error);
     }
     return isAsyncIterable(result) ? this.#follow(call, result) : result;
   }
@@ -39,12 +42,25 @@ export class InterruptWatch {
     try {
       yield* chunks;
     } catch (error) {
-      await this.#threw(call, error);
+      await this.#fell(call, error);
     }
   }
 
-  async #threw(call: ToolCall, error: unknown): Promise<never> {
-    if (!this.#isInterrupt(error)) throw error;
+  /** Whether the tool was begun under this call. */
+  get entered(): boolean {
+    return this.#entered;
+  }
+
+  /** Whether an error is what the tool itself threw, and no interrupt. */
+  isFailure(error: unknown): boolean {
+    return this.#threw !== undefined && this.#threw.error === error;
+  }
+
+  async #fell(call: ToolCall, error: unknown): Promise<never> {
+    if (!this.#isInterrupt(error)) {
+      this.#threw = { error };
+      throw error;
+    }
     this.#interrupt = { error };
     // The run hears by itself that it was parked. Where it could not be, after the mark of the effect, the throw is
     // recorded like any other: the effect may have been.

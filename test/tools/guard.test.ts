@@ -226,6 +226,63 @@ describe("what a guarded tool answers", () => {
     expect(await outcomeOf(guardTool(closed, calls, { scope: "turn-1" }).execute({}))).toBeInstanceOf(NeedsReviewError);
   });
 
+  it("is put into words by how it ended: failed for good, to be tried again, or in doubt", async () => {
+    const { worker } = await openScene();
+    const { calls } = worker("A");
+    const fails = (name: string, outcome?: "failed" | "retryable") => ({
+      name,
+      execute: () => Promise.reject(Object.assign(new Error("no such card"), outcome === undefined ? {} : { outcome })),
+    });
+    const answers = [];
+    for (const tool of [fails("pay", "failed"), fails("refund", "retryable"), fails("wire")]) {
+      answers.push(await guardTool(tool, calls, { scope: "turn-1", failures: "return" }).execute({}));
+    }
+    expect(answers).toEqual([
+      {
+        refused: true,
+        code: "tool_call_failed",
+        message:
+          "The call has failed, and had no effect: no such card. The same call will fail again; report this to the user.",
+      },
+      {
+        refused: true,
+        code: "tool_call_failed",
+        message:
+          "The call did not come through: no such card. The same call may be made again; do not change its arguments.",
+        retry_after: 0,
+      },
+      {
+        refused: true,
+        code: "needs_review",
+        message: expect.stringMatching(/no such card.*is not known.*Do not call/),
+      },
+    ]);
+    // Without the option the throw goes on, as it is.
+    await expect(guardTool(fails("post"), calls, { scope: "turn-1", refusals: "return" }).execute({})).rejects.toThrow(
+      "no such card",
+    );
+  });
+
+  it("is refused in words when the store fails before the tool is begun: nothing was done", async () => {
+    const { worker, store } = await openScene();
+    const { calls } = worker("A");
+    let runs = 0;
+    const pay = {
+      name: "pay",
+      execute: () => {
+        runs += 1;
+      },
+    };
+    const { execute } = guardTool(pay, calls, { scope: "turn-1", refusals: "return" });
+    await store.close();
+    expect(await execute({})).toMatchObject({
+      refused: true,
+      code: "store_closed",
+      message: expect.stringMatching(/^Nothing was done/),
+    });
+    expect(runs).toBe(0);
+  });
+
   it("streams from a tool that does: its chunks, then the answer; a replay has the final result alone", async () => {
     const { worker } = await openScene();
     const { calls } = worker("A");

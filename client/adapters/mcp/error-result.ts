@@ -1,0 +1,36 @@
+import type { FailureClass } from "../../../src/tool-calls/index.js";
+import type { McpToolResult } from "./tool-result.js";
+
+/*
+ * A tool that fails answers with `isError: true`, and so does a server whose tool threw: the class of the error is gone, and
+ * whether there was an effect is anyone's guess. Where the tool says that calling it again has no further effect, it may be
+ * tried again; where it does not, the call is in doubt, unless somebody who knows the tool says what its errors mean.
+ */
+
+/** Longest part of an error's text that is kept in the record, in UTF-16 units. */
+const textMax = 500;
+
+/** The failure of a call, thrown inside its run so that it is recorded as one. */
+export class ErrorResult extends Error {
+  readonly result: McpToolResult;
+
+  constructor(result: McpToolResult) {
+    super(textOf(result));
+    this.name = "ErrorResult";
+    this.result = result;
+  }
+}
+
+/** What an error result means. @param idempotent the tool's `idempotentHint` */
+export function classOfErrorResult(idempotent: boolean | undefined): FailureClass {
+  return idempotent === true ? "retryable" : "unknown";
+}
+
+function textOf({ content = [] }: McpToolResult): string {
+  const texts = content.map((block) => {
+    const text: unknown = typeof block === "object" && block !== null ? Reflect.get(block, "text") : undefined;
+    return typeof text === "string" ? text : "";
+  });
+  const text = texts.filter((each) => each !== "").join(" ");
+  return text === "" ? "the tool answered with an error" : text.slice(0, textMax);
+}

@@ -1,0 +1,52 @@
+import type { ErrorCode } from "../base/errors.js";
+import type { ResultOmission } from "../tool-calls/index.js";
+
+/*
+ * Every sentence that a model reads about a guarded call, whatever framework carries it. A model takes an old result for a
+ * missing effect and an error for an invitation, and tries again in other words, which no key can recognise. So each text
+ * says what was done, and what not to do.
+ */
+
+/** What stands beside a stored result. @param calledAt ISO 8601, UTC */
+export function replayNote(calledAt: string, omitted: ResultOmission | undefined): string {
+  const what =
+    omitted === undefined
+      ? "and this is its result"
+      : "and it was done; its result was not kept, so do not take its absence for a failure";
+  return `This call was made before, at ${calledAt}, ${what}. Nothing was done again. Do not repeat it in other words.`;
+}
+
+/** What is said in the place of a result, by the code of the error that came instead. */
+export const adviceByCode: { readonly [Code in ErrorCode]?: string } = {
+  idempotency_conflict:
+    "Nothing was done. The same intent was called before with other arguments. Do not call again, neither with these nor " +
+    "with other arguments; report this to the user.",
+  call_in_flight:
+    "The same call is still running. Do not call with other arguments; its result can be had by the same call later.",
+  call_parked: "The call waits for an approval. Do not call again until it is given.",
+  needs_review:
+    "Whether the call had its effect is not known. Do not call again, neither with these nor with other arguments; " +
+    "somebody has to find out first.",
+  tool_call_failed: "The same call has failed before. Do not call again; report the failure to the user.",
+  claim_lost: "What became of the call is not known here. Do not call again; report this to the user.",
+};
+
+/** When the store failed before the tool was begun. */
+export const nothingBegun: string =
+  "Nothing was done: whether the same call was made before cannot be looked up now. Do not call with other arguments; the " +
+  "same call may be made later.";
+
+/** How a tool failed, as far as that is known. */
+export type ToolFailure = "failed" | "retryable" | "unknown";
+
+/** What is said of a tool that failed. @param message the tool's own words */
+export function failureText(failure: ToolFailure, message: string): string {
+  switch (failure) {
+    case "failed":
+      return `The call has failed, and had no effect: ${message} The same call will fail again; report this to the user.`;
+    case "retryable":
+      return `The call did not come through: ${message} The same call may be made again; do not change its arguments.`;
+    case "unknown":
+      return `The call has failed: ${message} ${adviceByCode.needs_review}`;
+  }
+}
