@@ -24,12 +24,7 @@ class MailServer {
   /** Awaited after the mail is sent, and before the tool ends. */
   afterwards: () => unknown = () => undefined;
 
-  constructor(
-    generation: Generation,
-    scene: Scene,
-    options: McpGuardOptions = {},
-    worker = "A",
-  ) {
+  constructor(generation: Generation, scene: Scene, options: McpGuardOptions = {}, worker = "A") {
     this.server = generation.makeServer();
     this.worker = scene.worker(worker);
     guardMcpServer(this.server.server, this.worker.calls, options);

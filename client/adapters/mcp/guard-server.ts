@@ -6,12 +6,7 @@ import { explainTools, type ToolAnnotations, type ToolClassification } from "../
 import { guardHandler, type McpHandler } from "./guarded-handler.js";
 import { KeyField } from "./key-field.js";
 import { type McpGuardOptions, type McpGuardSettings, resolveMcpGuardOptions } from "./options.js";
-import {
-  type RegisteredToolLike,
-  RegisteredToolWatch,
-  type ToolWatching,
-  type WatchedTool,
-} from "./registered-tool.js";
+import { type GuardTool, type RegisteredToolLike, RegisteredToolWatch, type WatchedTool } from "./registered-tool.js";
 
 /** An `McpServer` of either generation of the SDK. */
 export interface McpServerLike {
@@ -52,11 +47,19 @@ export function guardMcpServer<S extends McpServerLike>(
 
 const guardedServers = new WeakSet<object>();
 
+/** A tool that was registered before its guard came. */
+interface GuardedRegistration {
+  readonly guard: GuardTool;
+  readonly own: McpHandler;
+  readonly placed: McpHandler;
+}
+
 class ServerGuard {
   readonly #server: McpServerLike;
   readonly #calls: ToolCalls;
   readonly #settings: McpGuardSettings;
-  readonly #tools = new Map<RegisteredToolLike, RegisteredToolWatch>();
+  /** Also those that were removed: they may come back, and must not be guarded twice. */
+  readonly #tools = new WeakMap<RegisteredToolLike, RegisteredToolWatch>();
   readonly #keyField: KeyField | undefined;
 
   constructor(server: McpServerLike, calls: ToolCalls, settings: McpGuardSettings) {
@@ -149,11 +152,11 @@ class ServerGuard {
     if (typeof handler !== "function") return register(handler);
     const own = handler as McpHandler;
     let registered: RegisteredToolLike | undefined;
-    const watching = this.#watching(() => registered);
-    const placed = watching.guard({ name, ...described }, own);
+    const guard = this.#guard(() => registered);
+    const placed = guard({ name, ...described }, own);
     const result = register(placed);
     registered = checkRegistered(name, result);
-    this.#tools.set(registered, new RegisteredToolWatch(name, registered, watching, own, placed));
+    this.#tools.set(registered, new RegisteredToolWatch(name, registered, guard, own, placed));
     this.#keyField?.attach();
     return result;
   }
@@ -164,36 +167,30 @@ class ServerGuard {
       if (this.#tools.has(tool)) continue;
       const guarded = this.#guardOf(name, tool);
       if (guarded === undefined) continue;
-      const { watching, own, placed } = guarded;
-      this.#tools.set(tool, new RegisteredToolWatch(name, tool, watching, own, placed));
+      const { guard, own, placed } = guarded;
+      this.#tools.set(tool, new RegisteredToolWatch(name, tool, guard, own, placed));
     }
   }
 
   /** undefined: it is a tool of tasks, and left alone. @throws InvalidRequestError when it cannot be guarded */
-  #guardOf(name: string, tool: RegisteredToolLike) {
+  #guardOf(name: string, tool: RegisteredToolLike): GuardedRegistration | undefined {
     const { annotations, inputSchema, handler } = tool;
     this.#refuseUnguardable(name, annotations, handler);
     if (typeof handler !== "function") return undefined;
     const own = handler as McpHandler;
-    const watching = this.#watching(() => tool);
-    return { watching, own, placed: watching.guard({ name, annotations, inputSchema }, own) };
+    const guard = this.#guard(() => tool);
+    return { guard, own, placed: guard({ name, annotations, inputSchema }, own) };
   }
 
-  #watching(registered: () => RegisteredToolLike | undefined): ToolWatching {
+  #guard(registered: () => RegisteredToolLike | undefined): GuardTool {
     const calls = this.#calls;
     const settings = this.#settings;
-    return {
-      guard: (tool, handler) => {
-        const { name, annotations, inputSchema } = tool;
-        if (!this.#judge(name, annotations).sideEffect) return handler;
-        this.#keyField?.checkSchema(name, inputSchema);
-        const hasOutputSchema = (): boolean => registered()?.outputSchema !== undefined;
-        return guardHandler({ name, handler, annotations, hasOutputSchema, calls, settings });
-      },
-      renamed: (name) => {
-        const tool = registered();
-        if (name === undefined && tool !== undefined) this.#tools.delete(tool);
-      },
+    return (tool, handler) => {
+      const { name, annotations, inputSchema } = tool;
+      if (!this.#judge(name, annotations).sideEffect) return handler;
+      this.#keyField?.checkSchema(name, inputSchema);
+      const hasOutputSchema = (): boolean => registered()?.outputSchema !== undefined;
+      return guardHandler({ name, handler, annotations, hasOutputSchema, calls, settings });
     };
   }
 

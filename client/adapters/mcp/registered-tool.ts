@@ -19,13 +19,8 @@ export interface WatchedTool {
   readonly inputSchema: unknown;
 }
 
-/** What the watch asks for. */
-export interface ToolWatching {
-  /** The function to put in the place of the tool's own; the same when it is to be left alone. @throws when it cannot be guarded */
-  readonly guard: (tool: WatchedTool, handler: McpHandler) => McpHandler;
-  /** The tool has another name, or, undefined, is gone. */
-  readonly renamed: (name: string | undefined) => void;
-}
+/** The function to put in the place of a tool's own; the same when it is to be left alone. @throws when it cannot be guarded */
+export type GuardTool = (tool: WatchedTool, handler: McpHandler) => McpHandler;
 
 /**
  * Watches a registered tool, so that whatever becomes its function later is guarded as well, and so that it is judged again
@@ -33,7 +28,7 @@ export interface ToolWatching {
  */
 export class RegisteredToolWatch implements WatchedTool {
   readonly tool: RegisteredToolLike;
-  readonly #watching: ToolWatching;
+  readonly #guard: GuardTool;
   #name: string;
   /** The tool's own function. */
   #own: McpHandler;
@@ -41,10 +36,10 @@ export class RegisteredToolWatch implements WatchedTool {
   #placed: McpHandler;
 
   /** @param placed what the SDK was given, when the tool was guarded on its way into the SDK */
-  constructor(name: string, tool: RegisteredToolLike, watching: ToolWatching, own: McpHandler, placed: McpHandler) {
+  constructor(name: string, tool: RegisteredToolLike, guard: GuardTool, own: McpHandler, placed: McpHandler) {
     this.tool = tool;
     this.#name = name;
-    this.#watching = watching;
+    this.#guard = guard;
     this.#own = own;
     this.#placed = placed;
     const update = tool.update.bind(tool);
@@ -76,7 +71,7 @@ export class RegisteredToolWatch implements WatchedTool {
       set: (handler: unknown) => {
         if (handler === this.#placed) return;
         this.#own = checkHandler(this.#name, handler);
-        this.#placed = this.#watching.guard(this, this.#own);
+        this.#placed = this.#guard(this, this.#own);
       },
       enumerable: true,
       configurable: true,
@@ -86,11 +81,6 @@ export class RegisteredToolWatch implements WatchedTool {
   #update(update: RegisteredToolLike["update"], updates: unknown): void {
     if (!isPlainObject(updates)) throw new InvalidRequestError("updates", "must be a plain object");
     const { name, callback, annotations, paramsSchema } = updates;
-    if (name === null) {
-      update(updates);
-      this.#watching.renamed(undefined);
-      return;
-    }
     const next: WatchedTool = {
       name: typeof name === "string" ? name : this.#name,
       annotations: (annotations as ToolAnnotations | undefined) ?? this.annotations,
@@ -98,14 +88,12 @@ export class RegisteredToolWatch implements WatchedTool {
     };
     const own = callback === undefined ? this.#own : checkHandler(next.name, callback);
     // Before anything is changed: what cannot be guarded must not be there.
-    const placed = this.#watching.guard(next, own);
+    const placed = this.#guard(next, own);
     const changed = placed !== this.#placed;
     this.#own = own;
     this.#placed = placed;
-    update({ ...updates, ...(changed ? { callback: placed } : {}) });
-    if (next.name === this.#name) return;
     this.#name = next.name;
-    this.#watching.renamed(next.name);
+    update({ ...updates, ...(changed ? { callback: placed } : {}) });
   }
 }
 
