@@ -251,6 +251,11 @@ export class ToolCalls {
     resolveCallOptions(this.#settings.call, options, this.#context.limits);
   }
 
+  /** The window of calls that bring none of their own, in seconds: so long is a settled call remembered. */
+  get completedTtl(): number {
+    return this.#timing().completedTtl;
+  }
+
   /** How often what has happened. */
   stats(): ToolCallStats {
     return this.#context.observer.stats;

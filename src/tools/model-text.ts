@@ -31,6 +31,32 @@ export const adviceByCode: { readonly [Code in ErrorCode]?: string } = {
   claim_lost: "What became of the call is not known here. Do not call again; report this to the user.",
 };
 
+/**
+ * What is said of a field of a tool's arguments in which a model, or whoever calls for it, may give a key.
+ *
+ * @param windowSeconds how long a key is remembered
+ */
+export function keyFieldText(windowSeconds: number): string {
+  return (
+    "Optional key of this intent: a text that names what is meant to happen once. Give the same key whenever the same call " +
+    `is repeated; within ${durationText(windowSeconds)} it is then done only once, and answered with the first result. ` +
+    "Something else that is meant to happen needs another key. Leave it out if in doubt."
+  );
+}
+
+const units = [
+  ["day", 86_400],
+  ["hour", 3600],
+  ["minute", 60],
+] as const;
+
+/** A length of time in the largest unit that says it exactly: 1 hour, 90 minutes. */
+function durationText(seconds: number): string {
+  const [unit, size] = units.find(([, each]) => seconds >= each && seconds % each === 0) ?? ["second", 1];
+  const count = seconds / size;
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+}
+
 /** When the store failed before the tool was begun. */
 export const nothingBegun: string =
   "Nothing was done: whether the same call was made before cannot be looked up now. Do not call with other arguments; the " +

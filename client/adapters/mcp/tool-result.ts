@@ -65,6 +65,7 @@ export function asksForInput(result: unknown): boolean {
   return isPlainObject(result) && Reflect.get(result, "resultType") === "input_required";
 }
 
-function textBlock(text: string): { readonly type: "text"; readonly text: string } {
+/** A text for the model. */
+export function textBlock(text: string): { readonly type: "text"; readonly text: string } {
   return { type: "text", text };
 }

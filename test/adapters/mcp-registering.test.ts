@@ -1,0 +1,383 @@
+import { McpServer as ServerOne } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { fromJsonSchema } from "@modelcontextprotocol/server";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { z as z3 } from "zod/v3";
+import { guardMcpServer, type McpGuardOptions, requestMeta, resultMeta } from "../../client/adapters/mcp/index.js";
+import { adviceByCode } from "../../src/tools/model-text.js";
+import { openScene } from "../tool-calls/scene.js";
+import { generations, type TestServer } from "./mcp-generations.js";
+
+const inputSchema = z.object({ to: z.string() });
+const ann = { to: "ann" };
+
+/** A tool that counts its effects. */
+class Counter {
+  effects = 0;
+  readonly run = (): unknown => ({ content: [{ type: "text", text: `effect ${++this.effects}` }] });
+}
+
+async function openGuard(test: TestServer, options: McpGuardOptions = {}) {
+  const scene = await openScene();
+  return guardMcpServer(test.server, scene.worker("A").calls, options);
+}
+
+describe.each(generations)("the tools of a guarded server of $name", (generation) => {
+  it("are guarded also when they were registered before", async () => {
+    const test = generation.makeServer();
+    const counter = new Counter();
+    const reader = new Counter();
+    test.register("send_email", { inputSchema }, counter.run);
+    test.register("get_email", { inputSchema }, reader.run);
+    await openGuard(test);
+    const client = await generation.connect(test);
+    for (const name of ["send_email", "send_email", "get_email", "get_email"]) await client.call(name, ann);
+    expect([counter.effects, reader.effects]).toEqual([1, 2]);
+  });
+
+  it("are guarded also when they come after connect", async () => {
+    const test = generation.makeServer({ capabilities: { tools: {} } });
+    await openGuard(test);
+    const client = await generation.connect(test);
+    const counter = new Counter();
+    test.register("send_email", { inputSchema }, counter.run);
+    await client.call("send_email", ann);
+    await client.call("send_email", ann);
+    expect(counter.effects).toBe(1);
+  });
+
+  it("stay guarded when their function is changed, in either way", async () => {
+    const test = generation.makeServer();
+    await openGuard(test);
+    const counters = [new Counter(), new Counter(), new Counter()] as const;
+    const registered = test.register("send_email", { inputSchema }, counters[0].run);
+    const client = await generation.connect(test);
+    registered.update({ callback: counters[1].run });
+    await client.call("send_email", ann);
+    await client.call("send_email", ann);
+    registered.handler = counters[2].run;
+    for (let time = 0; time < 2; time++) await client.call("send_email", { to: "bob" });
+    expect(counters[0].effects).toBe(0);
+    expect(counters[1].effects + counters[2].effects).toBe(2);
+  });
+
+  it("are judged again when their name or their annotations change", async () => {
+    const test = generation.makeServer();
+    const guard = await openGuard(test);
+    const counter = new Counter();
+    const registered = test.register("get_email", { inputSchema }, counter.run);
+    const client = await generation.connect(test);
+    const callTwice = async (name: string): Promise<number> => {
+      const before = counter.effects;
+      await client.call(name, ann);
+      await client.call(name, ann);
+      return counter.effects - before;
+    };
+    expect(await callTwice("get_email")).toBe(2);
+    registered.update({ annotations: { destructiveHint: true } });
+    expect(await callTwice("get_email")).toBe(1);
+    registered.update({ annotations: {} });
+    registered.update({ name: "send_email" });
+    expect(await callTwice("send_email")).toBe(1);
+    expect(Object.keys(guard.explain())).toEqual(["send_email"]);
+    test.register("send_fax", {}, counter.run).remove();
+    expect(Object.keys(guard.explain())).toEqual(["send_email"]);
+  });
+
+  it("are guarded once, also when they were gone in between", async () => {
+    const test = generation.makeServer();
+    const guard = await openGuard(test);
+    const counter = new Counter();
+    const registered = test.register("send_email", { inputSchema }, counter.run);
+    registered.update({ name: null });
+    guard.check();
+    registered.update({ name: "send_mail" });
+    const client = await generation.connect(test);
+    await client.call("send_mail", ann);
+    await client.call("send_mail", ann);
+    expect(counter.effects).toBe(1);
+  });
+
+  it("keep the way in which they are called when they get a schema later", async () => {
+    const test = generation.makeServer();
+    await openGuard(test);
+    const received: unknown[][] = [];
+    const registered = test.register("send_email", {}, (...all: unknown[]) => {
+      received.push(all);
+      return { content: [] };
+    });
+    const client = await generation.connect(test);
+    await client.call("send_email");
+    registered.update({ paramsSchema: generation.name === "SDK 1" ? inputSchema.shape : inputSchema });
+    await client.call("send_email", ann);
+    expect(received).toEqual([[expect.anything()], [ann, expect.anything()]]);
+  });
+
+  it("are left alone where the options say so", async () => {
+    const test = generation.makeServer();
+    const guard = await openGuard(test, { leave: ["update_view"] });
+    const counter = new Counter();
+    expect(test.register("update_view", { inputSchema }, counter.run).handler).toBe(counter.run);
+    expect(guard.explain()["update_view"]).toMatchObject({
+      sideEffect: false,
+      reasons: ["the options leave it alone"],
+    });
+  });
+
+  it("are explained, with what is done in doubt", async () => {
+    const test = generation.makeServer();
+    const guard = await openGuard(test, { rules: { send_email: { mechanism: "downstream_key" } } });
+    test.register("send_email", { inputSchema }, new Counter().run);
+    test.register("look", { inputSchema, annotations: { readOnlyHint: true } }, new Counter().run);
+    expect(guard.explain()).toMatchObject({
+      send_email: { sideEffect: true, mechanism: "downstream_key", policy: "refire" },
+      look: { sideEffect: false },
+    });
+  });
+
+  it("must have the names that the options use, when the server connects", async () => {
+    const test = generation.makeServer();
+    const guard = await openGuard(test, { rules: { send_emial: { effect: "irreversible" } } });
+    test.register("send_email", { inputSchema }, new Counter().run);
+    expect(() => guard.check()).toThrow("rules.send_emial: is no tool here");
+    await expect(generation.connect(test)).rejects.toThrow("rules.send_emial: is no tool here");
+  });
+
+  it("may get them later, if that is said", async () => {
+    const test = generation.makeServer({ capabilities: { tools: {} } });
+    const guard = await openGuard(test, { leave: ["update_view"], toolsComeLater: true });
+    await generation.connect(test);
+    expect(() => guard.check()).toThrow('leave: names "update_view", which is no tool here');
+    test.register("update_view", { inputSchema }, new Counter().run);
+    guard.check();
+  });
+
+  it("are refused with a rule that contradicts itself, before they are there", async () => {
+    const test = generation.makeServer();
+    const guard = await openGuard(test, { leave: ["send_email"], rules: { send_email: { effect: "irreversible" } } });
+    expect(() => test.register("send_email", { inputSchema }, new Counter().run)).toThrow(/leave: names "send_email"/);
+    expect(() => guard.explain()).toThrow(/is no tool here/);
+  });
+
+  it("are guarded once: a server is not guarded twice", async () => {
+    const test = generation.makeServer();
+    await openGuard(test);
+    await expect(openGuard(test)).rejects.toThrow("server: is guarded already");
+  });
+
+  it.each([
+    ["unknown", { envelope: false }],
+    ["principalOf", { principalOf: "ann" }],
+    ["errorResults", { errorResults: "completed" }],
+    ["keyField", { keyField: "not a name" }],
+    ["toolsComeLater", { toolsComeLater: "yes" }],
+    ["rules", { rules: { send_email: { polcy: "refire" } } }],
+  ])("are guarded only with options that are right: %s", async (_, options) => {
+    await expect(openGuard(generation.makeServer(), options as McpGuardOptions)).rejects.toMatchObject({
+      code: "invalid_request",
+    });
+  });
+
+  it.each([[{}], [null], [{ registerTool: () => undefined, connect: async () => undefined }]])(
+    "are those of an McpServer, and of nothing else: %j",
+    async (server) => {
+      const test = { ...generation.makeServer(), server: server as never };
+      await expect(openGuard(test)).rejects.toMatchObject({ code: "invalid_request", path: "server" });
+    },
+  );
+});
+
+describe.each(generations)("a field for the key, on a guarded server of $name", (generation) => {
+  it("is listed with the window in words, for guarded tools only", async () => {
+    const test = generation.makeServer();
+    await openGuard(test, {
+      keyField: true,
+      rules: { charge_card: { times: { completedTtl: 86_400 } }, restart: { times: { completedTtl: 5400 } } },
+    });
+    const { run } = new Counter();
+    test.register("send_email", { inputSchema }, run);
+    test.register("charge_card", { inputSchema }, run);
+    test.register("restart", {}, run);
+    test.register("get_email", { inputSchema }, run);
+    const listed = await (await generation.connect(test)).list();
+    const fields = listed.map(({ name, inputSchema: { properties = {} } }) => [
+      name,
+      properties["idempotency_key"]?.description?.match(/within (.*?) it is/)?.[1],
+    ]);
+    expect(fields).toEqual([
+      ["send_email", "1 hour"],
+      ["charge_card", "1 day"],
+      ["restart", "90 minutes"],
+      ["get_email", undefined],
+    ]);
+    expect(listed.flatMap(({ inputSchema: { required = [] } }) => required)).not.toContain("idempotency_key");
+  });
+
+  it("is the key, and neither the tool nor its schema sees it", async () => {
+    const test = generation.makeServer();
+    await openGuard(test, { keyField: "intent" });
+    const received: unknown[] = [];
+    test.register("send_email", { inputSchema: inputSchema.strict() }, (args: unknown) => {
+      received.push(args);
+      return { content: [] };
+    });
+    const client = await generation.connect(test);
+    const first = await client.call("send_email", { ...ann, intent: "mail-1" });
+    const other = await client.call("send_email", { ...ann, intent: "mail-2" });
+    const conflict = await client.call("send_email", { to: "bob", intent: "mail-1" });
+    const bare = await client.call("send_email", { ...ann, intent: "" });
+    expect(received).toEqual([ann, ann, ann]);
+    expect([first, other, bare].map((result) => String(result._meta?.[resultMeta.key]).split(":")[1])).toEqual([
+      "mail-1",
+      "mail-2",
+      expect.stringMatching(/^[0-9a-f]{64}$/),
+    ]);
+    expect(conflict.content[0]?.text).toBe(adviceByCode.idempotency_conflict);
+  });
+
+  it("is taken out of the arguments of a tool without any", async () => {
+    const test = generation.makeServer();
+    await openGuard(test, { keyField: true });
+    const counter = new Counter();
+    test.register("restart", {}, counter.run);
+    const client = await generation.connect(test);
+    for (const idempotency_key of ["a", "b", "a"]) await client.call("restart", { idempotency_key });
+    expect(counter.effects).toBe(2);
+  });
+
+  it("yields to the key that the client itself sends", async () => {
+    const test = generation.makeServer();
+    await openGuard(test, { keyField: true });
+    test.register("send_email", { inputSchema }, new Counter().run);
+    const client = await generation.connect(test);
+    const meta = { [requestMeta.key]: "of-the-client" };
+    const result = await client.call("send_email", { ...ann, idempotency_key: "of-the-model" }, { meta });
+    expect(result._meta?.[resultMeta.key]).toBe("[null,null,null]/send_email:of-the-client");
+  });
+
+  it("must be a text", async () => {
+    const test = generation.makeServer();
+    await openGuard(test, { keyField: true });
+    const counter = new Counter();
+    test.register("send_email", { inputSchema }, counter.run);
+    const client = await generation.connect(test);
+    const result = await client.call("send_email", { ...ann, idempotency_key: 7 });
+    expect(result).toEqual({ isError: true, content: [{ type: "text", text: "idempotency_key must be a string." }] });
+    expect(counter.effects).toBe(0);
+  });
+
+  it("is added to the tools of a server that has begun to serve them, too", async () => {
+    const test = generation.makeServer({ capabilities: { tools: {} } });
+    const counter = new Counter();
+    test.register("send_email", { inputSchema }, counter.run);
+    await openGuard(test, { keyField: true });
+    const client = await generation.connect(test);
+    expect((await client.list())[0]?.inputSchema.properties).toHaveProperty("idempotency_key");
+    for (const key of ["a", "b"]) await client.call("send_email", { ...ann, idempotency_key: key });
+    expect(counter.effects).toBe(2);
+  });
+
+  it("is refused where a tool has a field of that name, or a schema without a place for it", async () => {
+    const test = generation.makeServer();
+    const guard = await openGuard(test, { keyField: "to" });
+    const { run } = new Counter();
+    expect(() => test.register("send_email", { inputSchema }, run)).toThrow(
+      /keyField: is "to", which "send_email" has/,
+    );
+    const union = z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]);
+    expect(() => test.register("send_email", { inputSchema: union }, run)).toThrow(/not that of one plain object/);
+    // A reader has no field, and may have whatever schema it likes.
+    test.register("get_email", { inputSchema }, run);
+    expect(Object.keys(guard.explain())).toEqual(["get_email"]);
+  });
+
+  it("leaves a server unguarded and untouched when one of its tools has no place for it", async () => {
+    const test = generation.makeServer();
+    const { run } = new Counter();
+    const first = test.register("send_fax", {}, run);
+    test.register("send_email", { inputSchema: z.object({ idempotency_key: z.string() }) }, run);
+    await expect(openGuard(test, { keyField: true })).rejects.toThrow(/keyField/);
+    expect(first.handler).toBe(run);
+  });
+});
+
+describe("a field for the key, by the kind of the schema", () => {
+  const [one, two] = generations;
+
+  it.each([
+    ["a record of schemas", { to: z.string() }],
+    ["a record of schemas of Zod 3", { to: z3.string() }],
+    ["an object of Zod 3", z3.object({ to: z3.string() })],
+    ["an object with a transformation", z.object({ to: z.string().transform((to) => to.length) })],
+    ["an object behind a preparation", z.preprocess((value) => value, z.object({ to: z.string() }))],
+  ])("is added in SDK 1 to %s", async (_, schema) => {
+    if (one === undefined) throw new Error("no SDK");
+    const test = one.makeServer();
+    await openGuard(test, { keyField: true });
+    const counter = new Counter();
+    test.register("send_email", { inputSchema: schema as never }, counter.run);
+    const client = await one.connect(test);
+    for (const key of ["a", "b", "a"]) await client.call("send_email", { ...ann, idempotency_key: key });
+    expect((await client.list())[0]?.inputSchema.properties).toHaveProperty("idempotency_key");
+    expect(counter.effects).toBe(2);
+  });
+
+  it("is added in SDK 2 to a JSON Schema", async () => {
+    if (two === undefined) throw new Error("no SDK");
+    const test = two.makeServer();
+    await openGuard(test, { keyField: true });
+    const counter = new Counter();
+    const properties = { to: { type: "string" } } as const;
+    const schema = fromJsonSchema({ type: "object", properties, required: ["to"], additionalProperties: false });
+    test.register("send_email", { inputSchema: schema as never }, counter.run);
+    const client = await two.connect(test);
+    for (const key of ["a", "b", "a"]) await client.call("send_email", { ...ann, idempotency_key: key });
+    expect(counter.effects).toBe(2);
+  });
+});
+
+describe("what only SDK 1 has", () => {
+  it("guards tools of the deprecated method, in all its forms", async () => {
+    const scene = await openScene();
+    const server = new ServerOne({ name: "test", version: "1.0.0" });
+    const guard = guardMcpServer(server, scene.worker("A").calls, { keyField: true });
+    const counter = new Counter();
+    const run = counter.run as never;
+    server.tool("send_one", run);
+    server.tool("send_two", "Sends.", run);
+    server.tool("send_three", { to: z.string() }, run);
+    server.tool("send_four", "Sends.", { to: z.string() }, { idempotentHint: false }, run);
+    server.tool("look", "Looks.", { readOnlyHint: true }, run);
+    expect(Object.entries(guard.explain()).map(([name, { sideEffect }]) => [name, sideEffect])).toEqual([
+      ["send_one", true],
+      ["send_two", true],
+      ["send_three", true],
+      ["send_four", true],
+      ["look", false],
+    ]);
+    const [one] = generations;
+    const client = await one?.connect({ server, register: () => ({}) as never });
+    for (const name of ["send_one", "send_two", "send_three", "send_four"]) {
+      await client?.call(name, ann);
+      await client?.call(name, ann);
+    }
+    expect(counter.effects).toBe(4);
+  });
+
+  it("refuses a tool of tasks that has side effects, registered before or after, unless it is left alone", async () => {
+    const scene = await openScene();
+    const { calls } = scene.worker("A");
+    const handler = { createTask: () => ({}), getTask: () => ({}), getTaskResult: () => ({}) } as never;
+    const makeServer = () => new ServerOne({ name: "test", version: "1.0.0" });
+    const refusal = /tools: "send_report" answers with a task and has side effects, which cannot be guarded here/;
+    const after = makeServer();
+    guardMcpServer(after, calls);
+    expect(() => after.experimental.tasks.registerToolTask("send_report", {}, handler)).toThrow(refusal);
+    after.experimental.tasks.registerToolTask("get_report", {}, handler);
+    const before = makeServer();
+    before.experimental.tasks.registerToolTask("send_report", {}, handler);
+    expect(() => guardMcpServer(before, calls)).toThrow(refusal);
+    const { explain } = guardMcpServer(before, calls, { leave: ["send_report"] });
+    expect(explain()["send_report"]).toMatchObject({ sideEffect: false });
+  });
+});
