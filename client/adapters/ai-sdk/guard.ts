@@ -37,7 +37,10 @@ export function guardTools<const T extends ToolSetLike, O extends GuardToolsOpti
   const judged = explainTools(tools, forGuard(settings));
   const guarded = Object.entries(tools).map(([place, tool]): [string, ToolLike] => {
     const name = nameOf(tool) ?? place;
-    return [place, judged[name]?.sideEffect === true ? wrap(name, tool, calls, settings) : tool];
+    if (judged[name]?.sideEffect !== true) return [place, tool];
+    const rule = settings.rules?.[name];
+    const own = { ...settings, rules: rule === undefined ? {} : { [name]: rule }, leave: [] };
+    return [place, wrap(name, tool, calls, own)];
   });
   const result: unknown = Object.fromEntries(guarded);
   return result as GuardedTools<T, O>;
@@ -69,10 +72,9 @@ function forGuard(settings: Settings): ToolGuardOptions {
   return { ...settings, scopeOf: (passed, call) => settings.scopeOf(optionsOf(passed) as ToolCallOptions, call) };
 }
 
+/** @param settings with rules for this tool alone */
 function wrap(name: string, tool: ToolLike, calls: ToolCalls, settings: Settings): ToolLike {
-  const rule = settings.rules?.[name];
-  const options = { ...forGuard(settings), rules: rule === undefined ? {} : { [name]: rule }, leave: [] };
-  const execute = guardedBy(name, tool, calls, options);
+  const execute = guardedBy(name, tool, calls, forGuard(settings));
   noteGuard(execute);
   const enveloped = settings.envelope === true;
   const members: { [member: string]: unknown } = { execute };
