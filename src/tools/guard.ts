@@ -75,7 +75,13 @@ interface Entry {
 /** Functions that guard, also on a copy of their tool: guarded twice, a call would wait for itself. */
 const guards = new WeakSet<object>();
 
-function isGuarded({ execute }: ToolLike): boolean {
+/** Remembers a function of an adapter that stands in front of a guard: it guards as well. */
+export function noteGuard(execute: object): void {
+  guards.add(execute);
+}
+
+/** Whether a tool is under a guard already, of this package's or an adapter's making. */
+export function isGuarded({ execute }: ToolLike): boolean {
   return execute !== undefined && guards.has(execute);
 }
 
