@@ -33,6 +33,7 @@ describe("guarded tools in an agent", () => {
     const model = scripted([{ id: "a" }]);
     const { ask } = agentOf(model, [box.tool], worker("A").calls);
     await ask("write to ann");
+    // What the user says is the same in all of them.
     for (const where of ["thread-1", "thread-2"]) {
       model.respondWithTools([{ id: `again-${where}`, name: "send_email", args: { to: "ann" } }]);
       model.respond(new AIMessage("done"));

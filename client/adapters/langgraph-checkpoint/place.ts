@@ -48,13 +48,13 @@ export function endOf(prefix: string): string {
 }
 
 /**
- * A name as it stands in an id: unlike any other's, and without a slash. Names that are too long, and texts that no store
- * holds, stand there as their hash, which nothing else looks like: a percent sign is otherwise followed by a digit.
+ * A name as it stands in an id: unlike any other's, and without a slash. One that is too long stands there as its hash, which
+ * nothing else looks like: a percent sign is otherwise followed by a digit.
  */
 function spelled(name: string): string {
   const escaped = name.replaceAll("%", "%25").replaceAll("/", "%2F");
-  if (isWellFormed(name) && Buffer.byteLength(escaped) <= nameBytesMax) return escaped;
-  return `%h${createHash("sha256").update(Buffer.from(name, "utf16le")).digest("hex")}`;
+  if (Buffer.byteLength(escaped) <= nameBytesMax) return escaped;
+  return `%h${createHash("sha256").update(name).digest("hex")}`;
 }
 
 /** The members of a config that say where; undefined where they are not there. */
@@ -82,7 +82,11 @@ export function needed(value: string | undefined, name: string): string {
 }
 
 function textOf(value: unknown, name: string): string | undefined {
-  if (value === undefined || value === null || typeof value === "string") return value ?? undefined;
+  if (value === undefined || value === null) return undefined;
   if (typeof value === "number") return String(value);
-  throw new InvalidRequestError(`configurable.${name}`, `must be a string, not ${kindOf(value)}`);
+  const path = `configurable.${name}`;
+  if (typeof value !== "string") throw new InvalidRequestError(path, `must be a string, not ${kindOf(value)}`);
+  // Two texts with different halves of a character would be one in UTF-8.
+  if (!isWellFormed(value)) throw new InvalidRequestError(path, "has a lone surrogate");
+  return value;
 }
