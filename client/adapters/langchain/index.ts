@@ -1,0 +1,3 @@
+export type { CommandClass } from "./command.js";
+export { toolCallOf } from "./entering.js";
+export { guardTool, guardTools, type LangChainGuardOptions, type LangChainTools } from "./guard.js";
