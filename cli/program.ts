@@ -5,6 +5,7 @@ import { addBackupCommand } from "./commands/backup.js";
 import { addCallsCommand } from "./commands/calls.js";
 import { addDeleteCommand } from "./commands/delete.js";
 import { addGetCommand } from "./commands/get.js";
+import { addGuardCommand } from "./commands/guard.js";
 import { addListCommand } from "./commands/list.js";
 import { addPatchCommand } from "./commands/patch.js";
 import { addPutCommand } from "./commands/put.js";
@@ -27,6 +28,7 @@ const commands = [
   addListCommand,
   addWatchCommand,
   addCallsCommand,
+  addGuardCommand,
   addStatsCommand,
   addBackupCommand,
   addRestoreCommand,

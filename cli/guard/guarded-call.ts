@@ -1,0 +1,164 @@
+import { readCallMeta } from "../../client/adapters/mcp/call-meta.js";
+import { type McpToolResult, resultOfOutcome, resultOfRefusal } from "../../client/adapters/mcp/tool-result.js";
+import { InvalidRequestError, OnceKvError } from "../../src/base/errors.js";
+import type { ToolCallOutcome, ToolCallPolicy, ToolCalls } from "../../src/tool-calls/index.js";
+import { guardTool, type ToolRefusal, type ToolTimes } from "../../src/tools/index.js";
+import { refusalOf } from "../../src/tools/refusal.js";
+import { errorLine, lineOf, memberOf, type RequestId, resultLine, rpcCodes } from "./json-rpc.js";
+import type { CallMessage } from "./routing.js";
+import {
+  classOfThrow,
+  InputRequired,
+  isBeforeTool,
+  isTaskResult,
+  resultOfReply,
+  type ServerReply,
+} from "./server-reply.js";
+
+/** What is the same for all guarded calls of a connection. */
+export interface CallGuard {
+  readonly calls: ToolCalls;
+  /** The name of the server, in which equal arguments of one tool mean the same intent. */
+  readonly scope: string;
+  /** How long a call is remembered, in seconds. */
+  readonly window: number;
+}
+
+/** A call that is to be guarded, and how. */
+export interface GuardedCallRequest {
+  readonly id: RequestId;
+  readonly message: CallMessage;
+  readonly policy: ToolCallPolicy;
+  readonly idempotent: boolean | undefined;
+  /** Ends the waiting for somebody else's call. It does not end a call that was begun. */
+  readonly signal: AbortSignal;
+  /** Sends the call to the server; resolves with what comes back, and never rejects. */
+  readonly send: () => Promise<ServerReply>;
+}
+
+/**
+ * The lease of a call, renewed at every third of it while the server works. A proxy that was killed holds its calls up for so
+ * long: shorter than what `waitTimeout` lets the next caller wait, and that shorter than the minute after which clients give
+ * up, so that a call in doubt is answered and not timed out. Longer than any pause of a proxy that does nothing but pass
+ * lines on, and than the restart of a server that keeps the records.
+ */
+const leaseSeconds = 20;
+const waitSeconds = 30;
+/** How long a tool may work. A server that hangs would hold its calls for ever. */
+const runSeconds = 6 * 3600;
+
+/** The times of guarded calls. @param window seconds */
+export function timesFor(window: number): Required<ToolTimes> {
+  return {
+    pendingTtl: Math.min(leaseSeconds, window),
+    completedTtl: window,
+    failedTtl: Math.min(300, window),
+    waitTimeout: Math.min(waitSeconds, window),
+    maxRunTime: runSeconds,
+  };
+}
+
+/**
+ * Makes a call at most once, or answers it without.
+ *
+ * @returns the line for the client; undefined: it has given the call up
+ */
+export async function answerGuarded(guard: CallGuard, request: GuardedCallRequest): Promise<Buffer | undefined> {
+  const { id, message, policy, idempotent, signal, send } = request;
+  const { tool, args, meta, asTask } = message;
+  let reply: ServerReply | undefined;
+  let key: string | undefined;
+  const classify = (error: unknown) => classOfThrow(error, reply, tool, idempotent);
+  try {
+    const intent = readCallMeta(meta);
+    const guarded = guardTool(
+      {
+        name: tool,
+        execute: async (_args: unknown, _options: unknown, call: { readonly key: string }): Promise<McpToolResult> => {
+          key = call.key;
+          reply = await send();
+          return resultOfReply(reply, tool);
+        },
+      },
+      guard.calls,
+      {
+        rules: { [tool]: { policy, classify, times: timesFor(guard.window) } },
+        failures: "return",
+        isInterrupt: (error) => error instanceof InputRequired,
+        envelope: (outcome) => ({ outcome }),
+      },
+    );
+    const scope = intent.scope === undefined ? guard.scope : `${guard.scope}/${intent.scope}`;
+    const answer = await guarded.execute(args, { key: intent.key, scope, signal });
+    if ("outcome" in answer) return lineOfOutcome(id, answer.outcome, asTask);
+    return lineOfFailure(request, answer, key, reply);
+  } catch (error) {
+    if (error instanceof InputRequired && reply?.reply === "answered") return lineOf({ ...reply.message, id });
+    // A call that was begun is answered also to a client that has given it up, and whoever writes the answer drops it.
+    if (reply === undefined && signal.aborted) return undefined;
+    return lineOfError(id, error, { entered: key !== undefined, asTask });
+  }
+}
+
+function lineOfOutcome(id: RequestId, outcome: ToolCallOutcome<unknown>, asTask: boolean): Buffer {
+  const isTask = isTaskResult(outcome.result);
+  if (outcome.was_replay && isTask !== asTask && !isFreeTask(outcome.result)) {
+    const made = isTask ? "as a task" : "without a task";
+    return errorLine(
+      id,
+      rpcCodes.invalidParams,
+      `Nothing was done: the same call was made before, at ${outcome.original_called_at}, ${made}. Make it ${made} to have its result.`,
+    );
+  }
+  const result = resultOfOutcome(outcome);
+  if (!isTask) return resultLine(id, result);
+  // Who asked for a task reads the task, and finds no content there.
+  const { content: _, ...task } = result;
+  return resultLine(id, task);
+}
+
+/** A task that the server made unasked, as newer versions of the protocol allow: it fits every caller. */
+function isFreeTask(result: unknown): boolean {
+  return memberOf(result, "resultType") === "task";
+}
+
+/** What the first caller of a failed call gets: the server's own answer, with what follows from it in front. */
+function lineOfFailure(
+  { id, message: { tool } }: GuardedCallRequest,
+  refusal: ToolRefusal,
+  key: string | undefined,
+  reply: ServerReply | undefined,
+): Buffer {
+  if (reply?.reply !== "answered") return refusalError(id, refusal, key);
+  const { message } = reply;
+  // What is wrong with the arguments the caller may put right.
+  if (isBeforeTool(reply, tool)) return lineOf({ ...message, id });
+  const error = message["error"];
+  if (error !== undefined) {
+    const code = memberOf(error, "code");
+    return lineOf({ ...message, id, error: { ...(error as object), code, message: refusal.message } });
+  }
+  const result = message["result"];
+  return resultLine(id, resultOfRefusal(refusal, key, result as McpToolResult));
+}
+
+function lineOfError(
+  id: RequestId,
+  error: unknown,
+  { entered, asTask }: { readonly entered: boolean; readonly asTask: boolean },
+): Buffer {
+  if (error instanceof InvalidRequestError) return errorLine(id, rpcCodes.invalidParams, error.message);
+  const refusal = refusalOf(error, entered);
+  if (refusal === undefined) {
+    const code =
+      error instanceof OnceKvError && error.code === "too_large" ? rpcCodes.invalidParams : rpcCodes.internal;
+    return errorLine(id, code, error instanceof Error ? error.message : "the call could not be guarded");
+  }
+  const found = error instanceof Error && "key" in error && typeof error.key === "string" ? error.key : undefined;
+  // Who asked for a task would take a result for none.
+  return asTask ? refusalError(id, refusal, found) : resultLine(id, resultOfRefusal(refusal, found));
+}
+
+function refusalError(id: RequestId, { code, message, retry_after }: ToolRefusal, key: string | undefined): Buffer {
+  return errorLine(id, rpcCodes.server, message, { code, key, retry_after });
+}

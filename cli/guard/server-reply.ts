@@ -1,0 +1,114 @@
+import { classOfErrorResult, ErrorResult } from "../../client/adapters/mcp/error-result.js";
+import { asksForInput, type McpToolResult } from "../../client/adapters/mcp/tool-result.js";
+import type { FailureClass } from "../../src/tool-calls/index.js";
+import { isObject, type JsonObject, memberOf, rpcCodes } from "./json-rpc.js";
+import type { LinkFailure } from "./server-link.js";
+
+/*
+ * What a server's answer to a guarded call means: the tool's result, a question before it can go on, or a failure, of which
+ * it must be said whether there may have been an effect.
+ */
+
+/** What came back for a guarded call: an answer, or the news that there will be none. */
+export type ServerReply =
+  | { readonly reply: "answered"; readonly message: JsonObject }
+  | { readonly reply: "lost"; readonly failure: LinkFailure };
+
+/** The server asks for something before its tool goes on: nothing was done yet. */
+export class InputRequired extends Error {}
+
+/** The call failed outside of the tool's own words: an error of the protocol, or no answer at all. */
+export class FailedReply extends Error {
+  readonly outcome: FailureClass;
+
+  constructor(message: string, outcome: FailureClass) {
+    super(message);
+    this.name = "FailedReply";
+    this.outcome = outcome;
+  }
+}
+
+/**
+ * The result of the tool.
+ *
+ * @throws InputRequired, ErrorResult and FailedReply, as what the call is recorded
+ */
+export function resultOfReply(reply: ServerReply, tool: string): McpToolResult {
+  if (reply.reply === "lost") {
+    const { message, nothingBegun } = reply.failure;
+    throw new FailedReply(message, nothingBegun ? "retryable" : "unknown");
+  }
+  const { message } = reply;
+  const error = message["error"];
+  if (error !== undefined) throw new FailedReply(messageOf(error), isBeforeTool(reply, tool) ? "retryable" : "unknown");
+  const result = message["result"];
+  if (!isObject(result)) throw new FailedReply("the server answered with no result", "unknown");
+  if (asksForInput(result)) throw new InputRequired();
+  if (result["isError"] === true) throw new ErrorResult(result);
+  return result;
+}
+
+/** What a throw of `resultOfReply` is recorded as. @param idempotent the tool's `idempotentHint` */
+export function classOfThrow(
+  error: unknown,
+  reply: ServerReply | undefined,
+  tool: string,
+  idempotent: boolean | undefined,
+): FailureClass | undefined {
+  if (!(error instanceof ErrorResult)) return undefined;
+  return reply !== undefined && isBeforeTool(reply, tool) ? "retryable" : classOfErrorResult(idempotent);
+}
+
+/**
+ * Whether an answer says that the tool was not entered: it is not known, or its arguments are not of its form. Servers say so
+ * with an error of the protocol; those made with the TypeScript SDK also as the result of the tool, in fixed words.
+ */
+export function isBeforeTool(reply: ServerReply, tool: string): boolean {
+  if (reply.reply === "lost") return reply.failure.nothingBegun;
+  const { message } = reply;
+  const error = message["error"];
+  if (error !== undefined) {
+    const code = memberOf(error, "code");
+    if (!beforeToolCodes.has(code)) return /^unknown tool\b/i.test(messageOf(error));
+    // The tool has run by the time its result is found to be wrong.
+    return !/\boutput validation\b/i.test(messageOf(error));
+  }
+  const content = memberOf(message["result"], "content");
+  if (memberOf(message["result"], "isError") !== true || !Array.isArray(content) || content.length !== 1) return false;
+  const text = memberOf(content[0], "text");
+  return typeof text === "string" && beforeToolTexts(tool).some((each) => text.startsWith(each));
+}
+
+/**
+ * Errors of the protocol that come before the tool: the message cannot be read, is none, or does not fit its headers (-32020);
+ * the client or its version cannot do what is needed (-32021, -32022); somebody has to open an address first (-32042).
+ */
+const beforeToolCodes: ReadonlySet<unknown> = new Set([
+  -32700,
+  rpcCodes.invalidRequest,
+  rpcCodes.methodNotFound,
+  rpcCodes.invalidParams,
+  -32020,
+  -32021,
+  -32022,
+  -32042,
+]);
+
+function beforeToolTexts(tool: string): readonly string[] {
+  const texts = [
+    `Tool ${tool} not found`,
+    `Tool ${tool} disabled`,
+    `Input validation error: Invalid arguments for tool ${tool}: `,
+  ];
+  return [...texts, ...texts.map((text) => `MCP error ${rpcCodes.invalidParams}: ${text}`), `Unknown tool: ${tool}`];
+}
+
+/** Whether a result is a task that was made for the call, whose own result comes later. */
+export function isTaskResult(result: unknown): boolean {
+  return isObject(memberOf(result, "task")) || memberOf(result, "resultType") === "task";
+}
+
+function messageOf(error: unknown): string {
+  const message = memberOf(error, "message");
+  return typeof message === "string" && message !== "" ? message : "the server answered with an error";
+}
