@@ -179,9 +179,9 @@ describe("a process that dies between its claim and the end of its call", () => 
     void scene.lambda(() => gate.pass()).invoke(order, dying);
     await gate.reached;
     const next = scene.lambda(() => "charged");
-    scene.clock.advance(900);
+    scene.clock.advance(500);
     await expect(next.invoke(order)).rejects.toMatchObject({ name: "IdempotencyAlreadyInProgressError" });
-    scene.clock.advance(101);
+    scene.clock.advance(501);
     expect([await next.invoke(order), scene.effects]).toEqual(["charged", 2]);
   });
 

@@ -85,7 +85,7 @@ export async function writeAll(store: DocumentStore, shape: string, entries: rea
 }
 
 /** @throws TooLargeError */
-export function commitsOf(entries: readonly Entry[], limits: Limits): Entry[][] {
+function commitsOf(entries: readonly Entry[], limits: Limits): Entry[][] {
   const commits: Entry[][] = [];
   let commit: Entry[] = [];
   let bytes = 0;
