@@ -14,6 +14,7 @@ import { ToolNode } from "@langchain/langgraph/prebuilt";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { guardTool, guardTools } from "../../client/adapters/langchain/index.js";
+import { toolCalls } from "../../src/tool-calls/index.js";
 import { openScene } from "../tool-calls/scene.js";
 import { agentOf, Outbox, scripted, textsFor } from "./langchain-scene.js";
 
@@ -76,6 +77,19 @@ describe("a replay hands the framework a thing of the same kind as the first cal
     expect((live as ToolMessage).artifact).toEqual(Buffer.from("pdf"));
     expect((later as ToolMessage).artifact).toBeUndefined();
     expect(JSON.parse((later as ToolMessage).content as string)).toMatchObject({ result: "made", was_replay: true });
+  });
+
+  it("for what is redacted: the first caller gets no more than what is kept", async () => {
+    const { store } = await openScene();
+    const made = tool(async () => ["made", { id: 1, card: "4242" }], {
+      ...fields,
+      responseFormat: "content_and_artifact",
+    });
+    const redact = (result: unknown): unknown => JSON.parse(JSON.stringify(result).replace("4242", "****"));
+    const guarded = guardTool(made, toolCalls(store, { results: { redact } }), { scope: "job" });
+    for (const id of ["one", "two"]) {
+      expect(await guarded.invoke(callOf("create_order", id))).toMatchObject({ artifact: { id: 1, card: "****" } });
+    }
   });
 
   it("for blocks of content, with the envelope in front of them", async () => {

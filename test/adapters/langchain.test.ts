@@ -62,6 +62,20 @@ describe("guarded tools in an agent", () => {
     expect(JSON.parse(textsFor(model)["a"] ?? "")).toMatchObject({ result: { message: 1 }, was_replay: true });
   });
 
+  it("have nothing done again when a user's interruption dropped a finished result from the history", async () => {
+    const { worker } = await openScene();
+    const box = new Outbox();
+    const model = scripted([{ id: "a" }]);
+    const { agent, ask } = agentOf(model, [box.tool], worker("A").calls);
+    await ask("write to ann");
+    const state = await agent.graph.getState(thread);
+    const [turn] = state.values.messages;
+    model.respondWithTools([{ id: "b", name: "send_email", args: { to: "ann" } }]).respond(new AIMessage("done"));
+    await agent.invoke({ messages: [turn] }, { configurable: { thread_id: "thread-1", checkpoint_ns: "" } });
+    expect(box.sent).toHaveLength(1);
+    expect(JSON.parse(textsFor(model)["b"] ?? "")).toMatchObject({ was_replay: true });
+  });
+
   it("are asked for a key or a scope where there is no thread", async () => {
     const { worker } = await openScene();
     const box = new Outbox();
@@ -79,7 +93,7 @@ describe("guarded tools in an agent", () => {
     const { worker } = await openScene();
     const box = new Outbox();
     const guarded = guardTool(box.tool, worker("A").calls, {
-      scopeOf: (config) => (config as { configurable: { run: string } }).configurable.run,
+      scopeOf: ({ configurable }) => configurable?.["run"] as string,
     });
     for (const run of ["1", "2", "1"]) await guarded.invoke({ to: "ann" }, { configurable: { run, thread_id: "t" } });
     expect(box.sent).toHaveLength(2);
