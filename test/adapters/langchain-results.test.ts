@@ -3,9 +3,12 @@ import { tool } from "@langchain/core/tools";
 import {
   Command,
   END,
+  GraphDrained,
+  GraphInterrupt,
   interrupt,
   MemorySaver,
   MessagesAnnotation,
+  NodeInterrupt,
   Send,
   START,
   StateGraph,
@@ -260,6 +263,27 @@ describe("a Command that a tool returns", () => {
 });
 
 describe("an interrupt inside a tool", () => {
+  it("of any kind that stops a graph goes on untouched, and the tool is entered again", async () => {
+    const { worker } = await openScene();
+    let stops: Error | undefined;
+    let entered = 0;
+    const transfer = tool(
+      async () => {
+        entered += 1;
+        if (stops !== undefined) throw stops;
+        return "done";
+      },
+      { name: "transfer_money", schema: z.object({}) },
+    );
+    const guarded = guardTool(transfer, worker("A").calls, { scope: "job" });
+    for (stops of [new GraphDrained(), new NodeInterrupt("sure?"), new GraphInterrupt([])]) {
+      await expect(guarded.invoke({})).rejects.toBe(stops);
+    }
+    stops = undefined;
+    expect(await guarded.invoke({})).toMatchObject({ result: "done", was_replay: false });
+    expect(entered).toBe(4);
+  });
+
   it("parks its call, and on resume it is entered again while its finished sibling is not", async () => {
     const { worker } = await openScene();
     const box = new Outbox();
