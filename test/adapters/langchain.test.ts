@@ -303,6 +303,21 @@ describe("a guarded set of LangChain tools", () => {
     expect(posted).toHaveLength(3);
   });
 
+  it("fires nothing when the schema makes other arguments each time, by which no retry would be known", async () => {
+    const { worker } = await openScene();
+    let fires = 0;
+    let ids = 0;
+    const schema = z.object({ to: z.string().trim(), id: z.number().default(() => ++ids) });
+    const mail = tool(async () => ++fires, { name: "send_email", schema });
+    const guarded = guardTool(mail, worker("A").calls, { scope: "job" });
+    await expect(guarded.invoke({ to: "ann" })).rejects.toMatchObject({ code: "invalid_request", path: "args" });
+    const call = { type: "tool_call" as const, id: "x", name: "send_email", args: { to: "ann" } };
+    await expect(guarded.invoke(call)).rejects.toMatchObject({ code: "invalid_request", path: "args" });
+    expect(fires).toBe(0);
+    for (const to of ["ann", " ann "]) await guarded.invoke({ ...call, args: { to, id: 1 } });
+    expect(fires).toBe(1);
+  });
+
   it("refuses options that it does not know, and a tool with side effects that cannot be guarded", async () => {
     const { worker } = await openScene();
     const { calls } = worker("A");
