@@ -3,9 +3,12 @@ import { tool } from "@langchain/core/tools";
 import {
   Command,
   END,
+  GraphDrained,
+  GraphInterrupt,
   interrupt,
   MemorySaver,
   MessagesAnnotation,
+  NodeInterrupt,
   Send,
   START,
   StateGraph,
@@ -14,6 +17,7 @@ import { ToolNode } from "@langchain/langgraph/prebuilt";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { guardTool, guardTools } from "../../client/adapters/langchain/index.js";
+import { toolCalls } from "../../src/tool-calls/index.js";
 import { openScene } from "../tool-calls/scene.js";
 import { agentOf, Outbox, scripted, textsFor } from "./langchain-scene.js";
 
@@ -76,6 +80,19 @@ describe("a replay hands the framework a thing of the same kind as the first cal
     expect((live as ToolMessage).artifact).toEqual(Buffer.from("pdf"));
     expect((later as ToolMessage).artifact).toBeUndefined();
     expect(JSON.parse((later as ToolMessage).content as string)).toMatchObject({ result: "made", was_replay: true });
+  });
+
+  it("for what is redacted: the first caller gets no more than what is kept", async () => {
+    const { store } = await openScene();
+    const made = tool(async () => ["made", { id: 1, card: "4242" }], {
+      ...fields,
+      responseFormat: "content_and_artifact",
+    });
+    const redact = (result: unknown): unknown => JSON.parse(JSON.stringify(result).replace("4242", "****"));
+    const guarded = guardTool(made, toolCalls(store, { results: { redact } }), { scope: "job" });
+    for (const id of ["one", "two"]) {
+      expect(await guarded.invoke(callOf("create_order", id))).toMatchObject({ artifact: { id: 1, card: "****" } });
+    }
   });
 
   it("for blocks of content, with the envelope in front of them", async () => {
@@ -246,6 +263,27 @@ describe("a Command that a tool returns", () => {
 });
 
 describe("an interrupt inside a tool", () => {
+  it("of any kind that stops a graph goes on untouched, and the tool is entered again", async () => {
+    const { worker } = await openScene();
+    let stops: Error | undefined;
+    let entered = 0;
+    const transfer = tool(
+      async () => {
+        entered += 1;
+        if (stops !== undefined) throw stops;
+        return "done";
+      },
+      { name: "transfer_money", schema: z.object({}) },
+    );
+    const guarded = guardTool(transfer, worker("A").calls, { scope: "job" });
+    for (stops of [new GraphDrained(), new NodeInterrupt("sure?"), new GraphInterrupt([])]) {
+      await expect(guarded.invoke({})).rejects.toBe(stops);
+    }
+    stops = undefined;
+    expect(await guarded.invoke({})).toMatchObject({ result: "done", was_replay: false });
+    expect(entered).toBe(4);
+  });
+
   it("parks its call, and on resume it is entered again while its finished sibling is not", async () => {
     const { worker } = await openScene();
     const box = new Outbox();

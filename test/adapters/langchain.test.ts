@@ -1,5 +1,5 @@
-import { AIMessage, ToolMessage } from "@langchain/core/messages";
-import { DynamicStructuredTool, tool } from "@langchain/core/tools";
+import { AIMessage, RemoveMessage, ToolMessage } from "@langchain/core/messages";
+import { DynamicStructuredTool, StructuredTool, tool } from "@langchain/core/tools";
 import { MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -62,6 +62,23 @@ describe("guarded tools in an agent", () => {
     expect(JSON.parse(textsFor(model)["a"] ?? "")).toMatchObject({ result: { message: 1 }, was_replay: true });
   });
 
+  it("have nothing done again when a user's interruption dropped a finished result from the history", async () => {
+    const { worker } = await openScene();
+    const box = new Outbox();
+    const model = scripted([{ id: "a" }]);
+    const { agent, ask } = agentOf(model, [box.tool], worker("A").calls);
+    await ask("write to ann");
+    const [turn, ...others] = (await agent.graph.getState(thread)).values.messages;
+    await agent.graph.updateState(thread, {
+      messages: others.map(({ id }: { id: string }) => new RemoveMessage({ id })),
+    });
+    model.respondWithTools([{ id: "b", name: "send_email", args: { to: "ann" } }]).respond(new AIMessage("done"));
+    await agent.invoke({ messages: [turn] }, thread);
+    expect(box.sent).toHaveLength(1);
+    expect(Object.keys(textsFor(model))).toEqual(["b"]);
+    expect(JSON.parse(textsFor(model)["b"] ?? "")).toMatchObject({ was_replay: true });
+  });
+
   it("are asked for a key or a scope where there is no thread", async () => {
     const { worker } = await openScene();
     const box = new Outbox();
@@ -79,7 +96,7 @@ describe("guarded tools in an agent", () => {
     const { worker } = await openScene();
     const box = new Outbox();
     const guarded = guardTool(box.tool, worker("A").calls, {
-      scopeOf: (config) => (config as { configurable: { run: string } }).configurable.run,
+      scopeOf: ({ configurable }) => configurable?.["run"] as string,
     });
     for (const run of ["1", "2", "1"]) await guarded.invoke({ to: "ann" }, { configurable: { run, thread_id: "t" } });
     expect(box.sent).toHaveLength(2);
@@ -255,6 +272,50 @@ describe("a guarded set of LangChain tools", () => {
       metadata: { annotations: { readOnlyHint: true } },
     });
     expect(guardTools([hinted], calls)[0]).toBe(hinted);
+  });
+
+  it("takes tools that are classes of one's own, and those whose only argument is a text or nothing", async () => {
+    const { worker } = await openScene();
+    const { calls } = worker("A");
+    class Sender extends StructuredTool<z.ZodObject<{ to: z.ZodString }>> {
+      #sent = 0;
+      name = "send_fax";
+      description = "Sends a fax.";
+      schema = z.object({ to: z.string() });
+      protected async _call({ to }: { to: string }): Promise<string> {
+        this.#sent += 1;
+        return `fax ${this.#sent} to ${to}`;
+      }
+    }
+    const guarded = guardTool(new Sender(), calls, { scope: "job", envelope: false });
+    for (const _ of [1, 2]) expect(await guarded.invoke({ to: "ann" })).toBe("fax 1 to ann");
+    const posted: unknown[] = [];
+    const post = guardTool(
+      tool(async (text: unknown) => posted.push(text), { name: "post" }),
+      calls,
+      { scope: "job", envelope: false },
+    );
+    for (const text of ["hi", "hi", "ho"]) await post.invoke(text);
+    for (const _ of [1, 2]) await (post as { invoke(input?: unknown): Promise<unknown> }).invoke(undefined);
+    expect(posted).toEqual(["hi", "ho", undefined]);
+    // The function that the tool was made of is no way around the guard.
+    await post.func("hi");
+    expect(posted).toHaveLength(3);
+  });
+
+  it("fires nothing when the schema makes other arguments each time, by which no retry would be known", async () => {
+    const { worker } = await openScene();
+    let fires = 0;
+    let ids = 0;
+    const schema = z.object({ to: z.string().trim(), id: z.number().default(() => ++ids) });
+    const mail = tool(async () => ++fires, { name: "send_email", schema });
+    const guarded = guardTool(mail, worker("A").calls, { scope: "job" });
+    await expect(guarded.invoke({ to: "ann" })).rejects.toMatchObject({ code: "invalid_request", path: "args" });
+    const call = { type: "tool_call" as const, id: "x", name: "send_email", args: { to: "ann" } };
+    await expect(guarded.invoke(call)).rejects.toMatchObject({ code: "invalid_request", path: "args" });
+    expect(fires).toBe(0);
+    for (const to of ["ann", " ann "]) await guarded.invoke({ ...call, args: { to, id: 1 } });
+    expect(fires).toBe(1);
   });
 
   it("refuses options that it does not know, and a tool with side effects that cannot be guarded", async () => {

@@ -56,16 +56,15 @@ export function answerOfOutcome(outcome: ToolCallOutcome<unknown>, live: Live | 
   if (result instanceof ThrownCommand) throw result.error;
   if (isCommand(result)) return { output: result };
   const kept = readKept(result);
+  // What is kept may have been redacted: then it is what the first caller gets, too.
+  const own = live !== undefined && !was_replay && sameJson(live.kept, result) ? live.result : undefined;
   if (kept.form === "command") {
-    // What is kept may have been redacted: then it is what everybody gets.
-    if (live !== undefined && !was_replay && sameJson(live.kept, result)) return thrownOrOutput(live.result);
-    return replayedCommand(kept, outcome, form);
+    return own === undefined ? replayedCommand(kept, outcome, form) : thrownOrOutput(own);
   }
   const [content, artifact] = kept.form === "value" ? [kept.value, undefined] : [kept.content, kept.artifact];
   const shown = contentOf({ ...outcome, result: content }, form.envelope);
   if (form.inPairs) {
-    const whole = !was_replay && Array.isArray(live?.result) ? live.result[1] : undefined;
-    return { output: [shown, artifact ?? whole] };
+    return { output: [shown, artifact ?? (Array.isArray(own) ? own[1] : undefined)] };
   }
   if (kept.form === "value") return { output: shown };
   const others = kept.form === "message" ? kept.others : {};

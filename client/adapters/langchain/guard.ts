@@ -19,13 +19,22 @@ import { type Entering, enterTool } from "./entering.js";
 import { guardedTool, isGuarded, type RawAnswer, type RunGuarded } from "./guarded-tool.js";
 import { memberOf, placeOf, turnScope } from "./runtime.js";
 
+/** What a tool is called with, as far as a scope may be made of it. */
+export interface ToolConfig {
+  readonly configurable?: { readonly [name: string]: unknown } | undefined;
+  readonly metadata?: { readonly [name: string]: unknown } | undefined;
+  /** The state of the graph, where a ToolNode calls. */
+  readonly state?: unknown;
+  readonly context?: unknown;
+}
+
 /** Options of `guardTools`: those of `oncekv/tools`, as far as they make sense here. */
 export interface LangChainGuardOptions {
   /** In which equal arguments mean the same intent; null: everywhere. Absent: the thread and the user's newest message. */
   readonly scope?: string | null | undefined;
   /** The same, made of the config that the tool is called with; undefined: as if it were absent. */
   readonly scopeOf?:
-    | ((config: unknown, call: { readonly tool: string; readonly args: JsonValue }) => string | undefined)
+    | ((config: ToolConfig, call: { readonly tool: string; readonly args: JsonValue }) => string | undefined)
     | undefined;
   readonly rules?: { readonly [tool: string]: ToolRule } | undefined;
   /** Names of tools to leave alone, whatever they look like. */
@@ -117,7 +126,7 @@ function readOptions(options: LangChainGuardOptions) {
     isInterrupt: (error: unknown) => isBubbleUp(error) || isInterrupt?.(error) === true,
     scopeOf: (entering: unknown, call: { readonly tool: string; readonly args: JsonValue }) => {
       const { config } = entering as Entering;
-      const own = scopeOf?.(config, call);
+      const own = scopeOf?.(Object(config), call);
       return own === undefined && others.scope === undefined ? turnScope(placeOf(config)) : own;
     },
   } as const;

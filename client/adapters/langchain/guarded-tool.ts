@@ -5,6 +5,7 @@ import { type Answer, type AnswerForm, answerOfOutcome, answerOfRefusal, type Li
 import type { CommandClass } from "./command.js";
 import type { Entering } from "./entering.js";
 import { memberOf, placeOf } from "./runtime.js";
+import { refuseUnstable } from "./stable-arguments.js";
 
 /*
  * LangChain's `invoke` validates, tells the callbacks, and runs `_call`; what that returns it makes a message of. So `_call`
@@ -47,6 +48,7 @@ export function guardedTool<T extends object>(tool: T, runGuarded: RunGuarded, s
     const once: object = Object.create(guarded, {
       _call: {
         value: async (...each: Parameters<typeof enter>) => {
+          await refuseUnstable(memberOf(tool, "schema"), writtenBy(given[0]), each[0]);
           const answer = await enter(...each);
           dress = answer.dress;
           return answer.output;
@@ -67,6 +69,11 @@ export function guardedTool<T extends object>(tool: T, runGuarded: RunGuarded, s
     ...(Object.hasOwn(tool, "func") ? { func: { ...replaced, enumerable: true } } : {}),
   });
   return guarded;
+}
+
+/** What the model wrote, which comes as it is or as a part of its call. */
+function writtenBy(given: unknown): unknown {
+  return memberOf(given, "type") === "tool_call" ? memberOf(given, "args") : given;
 }
 
 interface Run {

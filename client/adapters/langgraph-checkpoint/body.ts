@@ -37,7 +37,7 @@ export interface BodyStore {
 }
 
 /** UTF-16 units of one part: at most three bytes each, it fits into a document of 512 KiB. */
-export const partUnits: number = 160 * 1024;
+const partUnits = 160 * 1024;
 
 /** Parts that are asked for at once, and that fit into one answer. */
 const partsAtOnce = 16;
