@@ -6,13 +6,14 @@ import { McpServer as ServerTwo } from "@modelcontextprotocol/server";
 import { onTestFinished } from "vitest";
 import type { z } from "zod";
 import type { McpServerLike, McpToolResult } from "../../client/adapters/mcp/index.js";
+import type { ToolAnnotations } from "../../src/tools/index.js";
 
 /** What a tool is registered with, in either generation. */
 export interface ToolConfig {
   readonly description?: string;
   readonly inputSchema?: z.ZodType;
   readonly outputSchema?: z.ZodType;
-  readonly annotations?: { readonly readOnlyHint?: boolean; readonly idempotentHint?: boolean };
+  readonly annotations?: ToolAnnotations;
 }
 
 /** A tool's function: `(args, context)`, or `(context)` where it takes no arguments. */

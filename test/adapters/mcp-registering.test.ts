@@ -1,6 +1,8 @@
 import { McpServer as ServerOne } from "@modelcontextprotocol/sdk/server/mcp.js";
-import { fromJsonSchema } from "@modelcontextprotocol/server";
-import { describe, expect, it } from "vitest";
+import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
+import type { ServerNotification, ServerRequest } from "@modelcontextprotocol/sdk/types.js";
+import { fromJsonSchema, type ServerContext, McpServer as ServerTwo } from "@modelcontextprotocol/server";
+import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
 import { z as z3 } from "zod/v3";
 import { guardMcpServer, type McpGuardOptions, requestMeta, resultMeta } from "../../client/adapters/mcp/index.js";
@@ -111,6 +113,22 @@ describe.each(generations)("the tools of a guarded server of $name", (generation
     registered.update({ paramsSchema: generation.name === "SDK 1" ? inputSchema.shape : inputSchema });
     await client.call("send_email", ann);
     expect(received).toEqual([[expect.anything()], [ann, expect.anything()]]);
+  });
+
+  it("are judged by the annotations of a description of any class", async () => {
+    class Description {
+      readonly inputSchema = inputSchema;
+      readonly annotations = { destructiveHint: true };
+    }
+    const test = generation.makeServer();
+    const guard = await openGuard(test);
+    const counter = new Counter();
+    test.register("get_token", new Description(), counter.run);
+    expect(guard.explain()["get_token"]?.sideEffect).toBe(true);
+    const client = await generation.connect(test);
+    await client.call("get_token", ann);
+    await client.call("get_token", ann);
+    expect(counter.effects).toBe(1);
   });
 
   it("are left alone where the options say so", async () => {
@@ -336,6 +354,18 @@ describe("a field for the key, by the kind of the schema", () => {
   });
 });
 
+describe("the types of a guard", () => {
+  it("fit the servers and contexts of both generations", async () => {
+    const { calls } = (await openScene()).worker("A");
+    const one = new ServerOne({ name: "test", version: "1.0.0" });
+    const two = new ServerTwo({ name: "test", version: "1.0.0" });
+    const ofOne = (extra: RequestHandlerExtra<ServerRequest, ServerNotification>) => extra.authInfo?.clientId;
+    const ofTwo = (ctx: ServerContext) => ctx.http?.authInfo?.clientId;
+    expectTypeOf(guardMcpServer(one, calls, { principalOf: ofOne, scopeOf: ofOne }).server).toEqualTypeOf(one);
+    expectTypeOf(guardMcpServer(two, calls, { principalOf: ofTwo, scopeOf: ofTwo }).server).toEqualTypeOf(two);
+  });
+});
+
 describe("what only SDK 1 has", () => {
   it("guards tools of the deprecated method, in all its forms", async () => {
     const scene = await openScene();
@@ -362,6 +392,14 @@ describe("what only SDK 1 has", () => {
       await client?.call(name, ann);
     }
     expect(counter.effects).toBe(4);
+  });
+
+  it("does not keep a tool of the deprecated method that it could not guard", async () => {
+    const scene = await openScene();
+    const server = new ServerOne({ name: "test", version: "1.0.0" });
+    const { explain } = guardMcpServer(server, scene.worker("A").calls, { keyField: "to" });
+    expect(() => server.tool("send_email", { to: z.string() }, new Counter().run as never)).toThrow(/keyField/);
+    expect(explain()).toEqual({});
   });
 
   it("refuses a tool of tasks that has side effects, registered before or after, unless it is left alone", async () => {

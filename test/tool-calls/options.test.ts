@@ -55,6 +55,12 @@ describe("the options", () => {
     }
   });
 
+  it("tell the window of calls that bring none of their own", async () => {
+    const { worker } = await openScene();
+    expect(worker("A").calls.completedTtl).toBe(3600);
+    expect(worker("B", { completedTtl: 86_400 }).calls.completedTtl).toBe(86_400);
+  });
+
   it("may be exactly equal, and need not wait", () => {
     const equal = { pendingTtl: 5, completedTtl: 5, failedTtl: 5, waitTimeout: 5 };
     expect(resolveCallOptions(equal, {}, defaultLimits).timing.completedTtl).toBe(5);

@@ -1,5 +1,4 @@
 import { InvalidRequestError } from "../../../src/base/errors.js";
-import { isPlainObject } from "../../../src/documents/plain-object.js";
 import { kindOf } from "../../../src/documents/value-kind.js";
 import type { ToolCalls } from "../../../src/tool-calls/index.js";
 import { explainTools, type ToolAnnotations, type ToolClassification } from "../../../src/tools/index.js";
@@ -103,9 +102,8 @@ class ServerGuard {
     const server = this.#server;
     const { registerTool, connect } = methodsOf(server);
     replace(server, "registerTool", (name: unknown, config: unknown, ...rest: readonly unknown[]) => {
-      const annotations = isPlainObject(config) ? (config["annotations"] as ToolAnnotations | undefined) : undefined;
-      const inputSchema = isPlainObject(config) ? config["inputSchema"] : undefined;
-      return this.#register(String(name), { annotations, inputSchema }, rest[0], (placed) =>
+      const described = { annotations: annotationsOf(config), inputSchema: memberOf(config, "inputSchema") };
+      return this.#register(String(name), described, rest[0], (placed) =>
         registerTool(name, config, placed, ...rest.slice(1)),
       );
     });
@@ -122,8 +120,13 @@ class ServerGuard {
     const tool: unknown = Reflect.get(this.#server, "tool");
     if (typeof tool !== "function") return;
     replace(this.#server, "tool", (...args: readonly unknown[]) => {
-      const registered: unknown = Reflect.apply(tool, this.#server, args);
-      this.#adopt();
+      const registered = checkRegistered(String(args[0]), Reflect.apply(tool, this.#server, args));
+      try {
+        this.#adopt();
+      } catch (error) {
+        registered.update({ name: null });
+        throw error;
+      }
       this.#keyField?.attach();
       return registered;
     });
@@ -131,13 +134,11 @@ class ServerGuard {
 
   /** Tools that answer with a task and work on behind it (experimental in the first generation) are refused. */
   #patchTasks(): void {
-    const experimental: unknown = Reflect.get(this.#server, "experimental");
-    const tasks: unknown = isObject(experimental) ? Reflect.get(experimental, "tasks") : undefined;
-    const registerToolTask: unknown = isObject(tasks) ? Reflect.get(tasks, "registerToolTask") : undefined;
+    const tasks = memberOf(memberOf(this.#server, "experimental"), "tasks");
+    const registerToolTask = memberOf(tasks, "registerToolTask");
     if (!isObject(tasks) || typeof registerToolTask !== "function") return;
     replace(tasks, "registerToolTask", (name: unknown, config: unknown, ...rest: readonly unknown[]) => {
-      const annotations = isPlainObject(config) ? (config["annotations"] as ToolAnnotations | undefined) : undefined;
-      this.#refuseUnguardable(String(name), annotations, rest[0]);
+      this.#refuseUnguardable(String(name), annotationsOf(config), rest[0]);
       return Reflect.apply(registerToolTask, tasks, [name, config, ...rest]);
     });
   }
@@ -255,6 +256,14 @@ function methodsOf(server: McpServerLike): { readonly registerTool: Method; read
 
 function replace(object: object, name: string, method: (...args: never[]) => unknown): void {
   Object.defineProperty(object, name, { value: method, configurable: true, writable: true, enumerable: false });
+}
+
+function annotationsOf(config: unknown): ToolAnnotations | undefined {
+  return memberOf(config, "annotations") as ToolAnnotations | undefined;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return isObject(value) ? Reflect.get(value, name) : undefined;
 }
 
 function isObject(value: unknown): value is object {
