@@ -42,7 +42,11 @@ async function life(dataDir: string, kept?: string): Promise<string> {
   const state = kept === undefined ? "pay order 7" : await RunState.fromString(agent, kept);
   if (typeof state !== "string") for (const each of state.getInterruptions()) state.approve(each);
   const context = { context: { turn: "turn-1" } };
-  const result = await new Runner({ tracingDisabled: true }).run(agent, state, typeof state === "string" ? context : {});
+  const result = await new Runner({ tracingDisabled: true }).run(
+    agent,
+    state,
+    typeof state === "string" ? context : {},
+  );
   for (const item of result.newItems) if (item.type === "tool_call_output_item") console.log(item.output);
   await calls.close();
   await store.close();
