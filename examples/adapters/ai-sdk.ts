@@ -17,26 +17,31 @@ const send_email = tool({
   execute: async ({ to }) => `mail ${++effects} to ${to}`,
 });
 
-/** A model by a script: each call that it emits has an id of its own. */
-const call = () =>
-  ({ type: "tool-call", toolCallId: `call-${++emitted}`, toolName: "send_email", input: '{"to":"ann"}' }) as const;
-const count = { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0, text: 0, reasoning: 0 };
-const step = { usage: { inputTokens: count, outputTokens: count }, warnings: [] };
-const emits = () =>
-  ({ ...step, content: [call(), call()], finishReason: { unified: "tool-calls", raw: undefined } }) as const;
-const ends = {
-  ...step,
-  content: [{ type: "text", text: "done" }],
-  finishReason: { unified: "stop", raw: undefined },
-} as const;
+/** A model by a script: it emits the call twice in a step, each time with ids of their own, and ends in its third step. */
+function model(): MockLanguageModelV3 {
+  const count = { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0, text: 0, reasoning: 0 };
+  const usage = { inputTokens: count, outputTokens: count };
+  const call = () => {
+    emitted += 1;
+    return { type: "tool-call" as const, toolCallId: `call-${emitted}`, toolName: "send_email", input: '{"to":"ann"}' };
+  };
+  let step = 0;
+  return new MockLanguageModelV3({
+    doGenerate: async () => {
+      step += 1;
+      const content = step < 3 ? [call(), call()] : [{ type: "text" as const, text: "done" }];
+      const unified = step < 3 ? ("tool-calls" as const) : ("stop" as const);
+      return { content, finishReason: { unified, raw: undefined }, usage, warnings: [] };
+    },
+  });
+}
 
 /** One life of the process: the agent works on the user's turn, and dies before its conversation is kept. */
 async function life(dataDir: string): Promise<void> {
   const store = await openStore({ dataDir });
   const calls = toolCalls(store);
   const tools = guardTools({ send_email }, calls, { scope: "turn-1" }); // the one line
-  const model = new MockLanguageModelV3({ doGenerate: [emits(), emits(), ends] });
-  const { steps } = await generateText({ model, tools, prompt: "Mail Ann.", stopWhen: stepCountIs(5) });
+  const { steps } = await generateText({ model: model(), tools, prompt: "Mail Ann.", stopWhen: stepCountIs(5) });
   for (const { output } of steps.flatMap(({ toolResults }) => toolResults)) console.log(output);
   await calls.close();
   await store.close();

@@ -14,6 +14,11 @@ export interface ToolCallOptions {
   readonly context?: unknown;
 }
 
+/** How a scope is found; the parameter may be annotated with what the tools' context is. */
+interface ScopeSource {
+  scopeOf(options: ToolCallOptions, call: { readonly tool: string; readonly args: JsonValue }): string | undefined;
+}
+
 /** Options of `guardTools`: those of `oncekv/tools` that fit the AI SDK. */
 export interface GuardToolsOptions
   extends Pick<
@@ -21,9 +26,7 @@ export interface GuardToolsOptions
     "scope" | "rules" | "leave" | "envelope" | "refusals" | "failures" | "similar" | "clock"
   > {
   /** The scope, made of what the SDK gives with each call: of `experimental_context` or `context`; undefined: `scope` counts. */
-  readonly scopeOf?:
-    | ((options: ToolCallOptions, call: { readonly tool: string; readonly args: JsonValue }) => string | undefined)
-    | undefined;
+  readonly scopeOf?: ScopeSource["scopeOf"] | undefined;
 }
 
 /** Options of `guardTool`. */
@@ -35,7 +38,7 @@ export interface GuardToolOptions extends Omit<GuardToolsOptions, "leave"> {
 /** The options as the guard has them, with what is the default here. */
 export interface Settings extends Omit<ToolGuardOptions, "scopeOf" | "isInterrupt"> {
   readonly envelope: EnvelopeOption;
-  readonly scopeOf: NonNullable<GuardToolsOptions["scopeOf"]>;
+  readonly scopeOf: ScopeSource["scopeOf"];
 }
 
 const members: ReadonlySet<string> = new Set([
