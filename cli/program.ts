@@ -67,9 +67,15 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
     if (error instanceof EndedWith) return error.exitCode;
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.done;
     const failure = error instanceof CommanderError ? usageError(error) : error;
-    reportFailure(terminal, failure, args.includes("--json"));
+    reportFailure(terminal, failure, ownOptions(args).includes("--json"));
     return exitCodeOf(failure);
   }
+}
+
+/** Without what is for the program that `guard` starts. */
+function ownOptions(args: readonly string[]): readonly string[] {
+  const end = args.indexOf("--");
+  return end === -1 ? args : args.slice(0, end);
 }
 
 function buildProgram(terminal: Terminal): Command {

@@ -48,7 +48,7 @@ const waitSeconds = 30;
 const runSeconds = 6 * 3600;
 
 /** The times of guarded calls. @param window seconds */
-export function timesFor(window: number): Required<ToolTimes> {
+export function timesFor(window: number): { readonly [Name in keyof ToolTimes]-?: number } {
   return {
     pendingTtl: Math.min(leaseSeconds, window),
     completedTtl: window,
@@ -65,7 +65,7 @@ export function timesFor(window: number): Required<ToolTimes> {
  */
 export async function answerGuarded(guard: CallGuard, request: GuardedCallRequest): Promise<Buffer | undefined> {
   const { id, message, policy, idempotent, signal, send } = request;
-  const { tool, args, meta, asTask } = message;
+  const { tool, args, meta } = message;
   let reply: ServerReply | undefined;
   let key: string | undefined;
   const classify = (error: unknown) => classOfThrow(error, reply, tool, idempotent);
@@ -90,17 +90,28 @@ export async function answerGuarded(guard: CallGuard, request: GuardedCallReques
     );
     const scope = intent.scope === undefined ? guard.scope : `${guard.scope}/${intent.scope}`;
     const answer = await guarded.execute(args, { key: intent.key, scope, signal });
-    if ("outcome" in answer) return lineOfOutcome(id, answer.outcome, asTask);
+    if ("outcome" in answer) return lineOfOutcome(request, answer.outcome);
     return lineOfFailure(request, answer, key, reply);
   } catch (error) {
     if (error instanceof InputRequired && reply?.reply === "answered") return lineOf({ ...reply.message, id });
     // A call that was begun is answered also to a client that has given it up, and whoever writes the answer drops it.
     if (reply === undefined && signal.aborted) return undefined;
-    return lineOfError(id, error, { entered: key !== undefined, asTask });
+    return lineOfError(request, error, key !== undefined);
   }
 }
 
-function lineOfOutcome(id: RequestId, outcome: ToolCallOutcome<unknown>, asTask: boolean): Buffer {
+/** A result as the version of the protocol wants it that the request is of: newer ones say of each what kind it is. */
+function answerLine({ id, message }: GuardedCallRequest, result: object): Buffer {
+  const needsType = memberOf(message.meta, versionMember) !== undefined && !("resultType" in result);
+  return resultLine(id, needsType ? { resultType: "complete", ...result } : result);
+}
+
+/** In the `_meta` of each request since the version of the protocol that has no beginning. */
+const versionMember = "io.modelcontextprotocol/protocolVersion";
+
+function lineOfOutcome(request: GuardedCallRequest, outcome: ToolCallOutcome<unknown>): Buffer {
+  const { id, message } = request;
+  const { asTask } = message;
   const isTask = isTaskResult(outcome.result);
   if (outcome.was_replay && isTask !== asTask && !isFreeTask(outcome.result)) {
     const made = isTask ? "as a task" : "without a task";
@@ -111,10 +122,10 @@ function lineOfOutcome(id: RequestId, outcome: ToolCallOutcome<unknown>, asTask:
     );
   }
   const result = resultOfOutcome(outcome);
-  if (!isTask) return resultLine(id, result);
+  if (!isTask) return answerLine(request, result);
   // Who asked for a task reads the task, and finds no content there.
   const { content: _, ...task } = result;
-  return resultLine(id, task);
+  return answerLine(request, task);
 }
 
 /** A task that the server made unasked, as newer versions of the protocol allow: it fits every caller. */
@@ -124,11 +135,15 @@ function isFreeTask(result: unknown): boolean {
 
 /** What the first caller of a failed call gets: the server's own answer, with what follows from it in front. */
 function lineOfFailure(
-  { id, message: { tool } }: GuardedCallRequest,
+  request: GuardedCallRequest,
   refusal: ToolRefusal,
   key: string | undefined,
   reply: ServerReply | undefined,
 ): Buffer {
+  const {
+    id,
+    message: { tool },
+  } = request;
   if (reply?.reply !== "answered") return refusalError(id, refusal, key);
   const { message } = reply;
   // What is wrong with the arguments the caller may put right.
@@ -139,14 +154,11 @@ function lineOfFailure(
     return lineOf({ ...message, id, error: { ...(error as object), code, message: refusal.message } });
   }
   const result = message["result"];
-  return resultLine(id, resultOfRefusal(refusal, key, result as McpToolResult));
+  return answerLine(request, resultOfRefusal(refusal, key, result as McpToolResult));
 }
 
-function lineOfError(
-  id: RequestId,
-  error: unknown,
-  { entered, asTask }: { readonly entered: boolean; readonly asTask: boolean },
-): Buffer {
+function lineOfError(request: GuardedCallRequest, error: unknown, entered: boolean): Buffer {
+  const { id, message } = request;
   if (error instanceof InvalidRequestError) return errorLine(id, rpcCodes.invalidParams, error.message);
   const refusal = refusalOf(error, entered);
   if (refusal === undefined) {
@@ -156,7 +168,7 @@ function lineOfError(
   }
   const found = error instanceof Error && "key" in error && typeof error.key === "string" ? error.key : undefined;
   // Who asked for a task would take a result for none.
-  return asTask ? refusalError(id, refusal, found) : resultLine(id, resultOfRefusal(refusal, found));
+  return message.asTask ? refusalError(id, refusal, found) : answerLine(request, resultOfRefusal(refusal, found));
 }
 
 function refusalError(id: RequestId, { code, message, retry_after }: ToolRefusal, key: string | undefined): Buffer {

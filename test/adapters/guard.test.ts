@@ -1,9 +1,13 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { CreateMessageRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { runCli, ServeProcess } from "../cli/command-line.js";
 import { GuardScene } from "../cli/guard-scene.js";
 import { type AnyClient, generations, guardProcess, marksOf, packagedServer, textsOf } from "./guard-clients.js";
 
@@ -167,4 +171,50 @@ test("server-everything: progress, sampling, resources, prompts, completions and
   expect(textsOf(await client.callTool({ name: "echo", arguments: { message: "still here" } }))).toEqual([
     "Echo: still here",
   ]);
+});
+
+test("two guards share their calls through a server, where a call in doubt is resolved while they run", async () => {
+  const server = await ServeProcess.start("--data", join(scene.root, "served"));
+  try {
+    const [, one] = generations;
+    if (one === undefined) throw new Error("there are two");
+    const args = ["--url", server.url, "--scope", "mails", "--", ...scene.server];
+    const [first, second] = await Promise.all([one.connect(args), one.connect(args)]);
+    clients.push(first, second);
+    const mail = { name: "send_mail", arguments: { to: "ann" } };
+    const answers = await Promise.all([first, second].map((client) => client.callTool(mail)));
+    expect(answers.map((answer) => marksOf(answer)["oncekv/was_replay"]).sort()).toEqual([false, true]);
+    expect(scene.effects).toBe(1);
+
+    const post = { name: "failing_mail", arguments: { to: "bob" } };
+    const doubt = marksOf(await first.callTool(post));
+    expect(doubt).toMatchObject({
+      "oncekv/code": "needs_review",
+      "oncekv/key": expect.stringMatching(/^mails\/failing_mail:/),
+    });
+    const listed = await runCli(["calls", "list", "--in-doubt", "--url", server.url]);
+    expect(listed.stdout).toContain(String(doubt["oncekv/key"]));
+    const result = '{"content":[{"type":"text","text":"sent after all"}]}';
+    const resolve = ["calls", "resolve", String(doubt["oncekv/key"]), "--result", result, "--by", "ann"];
+    expect(await runCli([...resolve, "--url", server.url])).toMatchObject({ code: 0 });
+    const resolved = await second.callTool(post);
+    expect(textsOf(resolved)).toEqual([expect.stringContaining("was made before"), "sent after all"]);
+    expect(scene.effects).toBe(2);
+  } finally {
+    for (const client of clients.splice(0)) await client.close();
+    await server.stop();
+  }
+});
+
+test("the example emits duplicates, kills the guard, and has one effect", async () => {
+  const example = fileURLToPath(new URL("../../examples/adapters/guard.ts", import.meta.url));
+  const child = spawn(process.execPath, ["--import", "tsx", example], { stdio: ["ignore", "pipe", "pipe"] });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+    });
+  }
+  const [code] = (await once(child, "close")) as [number | null];
+  expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining("3 calls, 1 effect") });
 });

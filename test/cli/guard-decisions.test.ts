@@ -1,0 +1,166 @@
+import { expect, test } from "vitest";
+import { EventQueue } from "../../cli/guard/event-queue.js";
+import { timesFor } from "../../cli/guard/guarded-call.js";
+import { readHeaders } from "../../cli/guard/http-headers.js";
+import { LineSplitter, LineTooLongError } from "../../cli/guard/line-splitter.js";
+import { paramHeaders } from "../../cli/guard/param-headers.js";
+import { Routing } from "../../cli/guard/routing.js";
+import { defaultFolder, serverName } from "../../cli/guard/server-name.js";
+import { isBeforeTool } from "../../cli/guard/server-reply.js";
+import { judgeTool, readRules } from "../../cli/guard/tool-judgement.js";
+import { ToolKnowledge } from "../../cli/guard/tool-list.js";
+
+/* What `oncekv guard` decides, without a process or a pipe. */
+
+const noRules = readRules([], [], []);
+
+test("lines are cut wherever the chunks are, and are the same bytes together", () => {
+  const bytes = Buffer.from('{"a":"\u00e9"}\n\n{"b":2}\r\nrest');
+  for (let size = 1; size <= bytes.length; size++) {
+    const splitter = new LineSplitter();
+    const lines: Buffer[] = [];
+    for (let at = 0; at < bytes.length; at += size) lines.push(...splitter.push(bytes.subarray(at, at + size)));
+    expect(lines.map(String)).toEqual(['{"a":"\u00e9"}\n', "\n", '{"b":2}\r\n']);
+    expect(String(splitter.rest())).toBe("rest");
+  }
+});
+
+test("a line that is longer than what is held is refused, however it comes", () => {
+  expect(() => new LineSplitter(4).push(Buffer.from("12345\n"))).toThrow(LineTooLongError);
+  const splitter = new LineSplitter(4);
+  expect(splitter.push(Buffer.from("123\n12"))).toHaveLength(1);
+  expect(() => splitter.push(Buffer.from("345"))).toThrow("longer than 4 bytes");
+});
+
+test("a queue that nobody reads has an end", async () => {
+  const queue = new EventQueue<string>(10);
+  queue.push("a", 6);
+  queue.push("b", 6);
+  const reader = queue[Symbol.asyncIterator]();
+  expect(await reader.next()).toEqual({ done: false, value: "a" });
+  await expect(reader.next()).rejects.toThrow("more than 10 bytes");
+});
+
+test("a tool is judged by its name and hints, and the command line has the last word", () => {
+  expect(judgeTool("get_order", undefined, noRules)).toMatchObject({ guarded: false, policy: null });
+  expect(judgeTool("frobnicate", undefined, noRules)).toMatchObject({ guarded: true, policy: "review" });
+  expect(judgeTool("frobnicate", { readOnlyHint: true }, noRules)).toMatchObject({ guarded: false });
+  // Neither hint outweighs the name, and neither makes a second fire harmless.
+  expect(judgeTool("send_mail", { readOnlyHint: true, idempotentHint: true }, noRules)).toMatchObject({
+    guarded: true,
+    policy: "review",
+  });
+  const rules = readRules(["send_mail"], ["get_order"], ["frobnicate=refire", "list_a=b=review"]);
+  expect(judgeTool("send_mail", { destructiveHint: true }, rules)).toMatchObject({ guarded: false });
+  expect(judgeTool("get_order", undefined, rules)).toMatchObject({ guarded: true, policy: "review" });
+  expect(judgeTool("frobnicate", undefined, rules)).toMatchObject({ guarded: true, policy: "refire" });
+  expect(judgeTool("list_a=b", undefined, rules)).toMatchObject({ guarded: true, policy: "review" });
+});
+
+test("the same server has the same name, and another command, folder or address another one", () => {
+  const command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "/data"];
+  const name = serverName({ command, folder: "/home/ann" });
+  expect(name).toMatch(/^server-filesystem-[0-9a-f]{12}$/);
+  expect(serverName({ command: [...command], folder: "/home/ann" })).toBe(name);
+  const others = [
+    serverName({ command: [...command, "/more"], folder: "/home/ann" }),
+    serverName({ command, folder: "/home/bob" }),
+    serverName({ command: ["/usr/bin/node", "/opt/mail-server/dist/index.js"], folder: "/" }),
+    serverName({ url: new URL("https://mcp.example.com/mcp") }),
+    serverName({ url: new URL("https://mcp.example.com/other") }),
+  ];
+  expect(new Set([name, ...others]).size).toBe(6);
+  expect(others[2]).toMatch(/^mail-server-/);
+  expect(others[3]).toMatch(/^mcp\.example\.com-/);
+  // What is secret in an address does not make another server of it.
+  expect(serverName({ url: new URL("https://mcp.example.com/mcp?key=1") })).toBe(others[3]);
+});
+
+test("calls are kept where the system keeps state", () => {
+  expect(defaultFolder("files-1", { XDG_STATE_HOME: "/var/state" })).toBe("/var/state/oncekv/guard/files-1");
+  for (const XDG_STATE_HOME of [undefined, "", "relative"]) {
+    expect(defaultFolder("files-1", { XDG_STATE_HOME })).toMatch(/^\/.*\/\.local\/state\/oncekv\/guard\/files-1$/);
+  }
+});
+
+test("which answers say that a tool was not entered", () => {
+  const answered = (message: object) => ({ reply: "answered", message: { ...message } }) as const;
+  const error = (code: number, message: string) => answered({ error: { code, message } });
+  const text = (text: string) => answered({ result: { isError: true, content: [{ type: "text", text }] } });
+  for (const reply of [
+    error(-32602, "there must be an order"),
+    error(-32601, "no such method"),
+    error(-32000, "Unknown tool: send"),
+    text("MCP error -32602: Tool send not found"),
+    text("MCP error -32602: Input validation error: Invalid arguments for tool send: [...]"),
+    text("Input validation error: Invalid arguments for tool send: [...]"),
+  ]) {
+    expect(isBeforeTool(reply, "send")).toBe(true);
+  }
+  for (const reply of [
+    error(-32000, "it broke"),
+    error(-32603, "internal"),
+    error(-32602, "Output validation error: Tool send has an output schema"),
+    text("MCP error -32602: Output validation error: Invalid structured content for tool send"),
+    text("MCP error -32602: Tool other not found"),
+    text("the mail was not sent: Tool send not found"),
+    answered({ result: { content: [{ type: "text", text: "Tool send not found" }] } }),
+  ]) {
+    expect(isBeforeTool(reply, "send")).toBe(false);
+  }
+});
+
+test("an answer goes to whoever has asked under that id, and requests of the server to the client", () => {
+  const routing = new Routing(new ToolKnowledge(), (id) => id === "own");
+  const line = (message: object) => Buffer.from(`${JSON.stringify(message)}\n`);
+  routing.guarding(1);
+  const steps = (message: object) => routing.fromServer(line(message)).map(({ step }) => step);
+  expect(steps({ id: 1, result: {} })).toEqual(["reply"]);
+  expect(steps({ id: "1", result: {} })).toEqual(["pass"]);
+  expect(steps({ id: 1, method: "sampling/createMessage" })).toEqual(["pass"]);
+  expect(steps({ id: "own", result: {} })).toEqual(["own"]);
+  const batch = routing.fromServer(
+    line([
+      { id: 1, result: {} },
+      { id: 9, result: {} },
+    ]),
+  );
+  expect(batch.map(({ step }) => step)).toEqual(["reply", "pass"]);
+  expect(batch[1]).toMatchObject({ line: line([{ id: 9, result: {} }]) });
+  routing.ended(1);
+  expect(steps({ id: 1, result: {} })).toEqual(["pass"]);
+});
+
+test("the lease is shorter than the wait, and the wait than the minute after which clients give up", () => {
+  const { pendingTtl, waitTimeout, completedTtl } = timesFor(600);
+  expect(pendingTtl).toBeLessThan(waitTimeout);
+  expect(waitTimeout).toBeLessThan(60);
+  expect(completedTtl).toBe(600);
+  expect(timesFor(5)).toMatchObject({ pendingTtl: 5, waitTimeout: 5, failedTtl: 5 });
+});
+
+test("headers are read from the command line and from variables", () => {
+  expect(readHeaders(["X-Team:  blue "], ["AUTH"], { AUTH: "Authorization: Bearer a:b" })).toEqual({
+    "X-Team": "blue",
+    Authorization: "Bearer a:b",
+  });
+  for (const text of ["", "no colon", "Bad Name: x", "A: b\r\nC: d"]) {
+    expect(() => readHeaders([text], [], {})).toThrow('--header must be "Name: value"');
+  }
+});
+
+test("arguments that a schema names a header for go into it, and what it cannot hold as base64", () => {
+  const named = (header: string) => ({ type: "string", "x-mcp-header": header });
+  const schema = {
+    properties: {
+      to: named("To"),
+      deep: { properties: { n: named("N") } },
+      list: { items: named("Never") },
+      odd: named("no token"),
+    },
+  };
+  const args = { to: " ann", deep: { n: 7 }, list: ["x"], odd: "y" };
+  expect(paramHeaders(schema, args)).toEqual({ "Mcp-Param-To": "=?base64?IGFubg==?=", "Mcp-Param-N": "7" });
+  expect(paramHeaders(schema, {})).toEqual({});
+  expect(paramHeaders(undefined, args)).toEqual({});
+});
