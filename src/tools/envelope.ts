@@ -18,15 +18,20 @@ export interface ToolEnvelope<R> {
 
 /**
  * How a guarded tool answers: true, the default, with the envelope, the first call as well as every replay, so that both
- * have one form; false with the bare result; a function with whatever it makes of the outcome, for frameworks that have a
+ * have one form; false with the bare result, or in words that it was not kept; a function with whatever it makes of the outcome, for frameworks that have a
  * place of their own for such things.
  */
 export type EnvelopeOption = boolean | ((outcome: ToolCallOutcome<unknown>) => unknown);
 
 /** What a guarded tool answers for an outcome. */
 export function answerOf(outcome: ToolCallOutcome<unknown>, option: EnvelopeOption): unknown {
-  if (option === false) return outcome.result;
+  if (option === false) return bareOf(outcome);
   return option === true ? envelopeOf(outcome) : option(outcome);
+}
+
+/** A result that was not kept would look like a tool that gives none: the note stands in its place. */
+function bareOf({ result, was_replay, original_called_at, result_omitted }: ToolCallOutcome<unknown>): unknown {
+  return was_replay && result_omitted !== undefined ? replayNote(original_called_at, result_omitted) : result;
 }
 
 function envelopeOf(outcome: ToolCallOutcome<unknown>): ToolEnvelope<unknown> {

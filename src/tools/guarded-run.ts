@@ -1,4 +1,10 @@
-import type { ToolCall, ToolCallOutcome, ToolCallRequest, ToolCalls } from "../tool-calls/index.js";
+import {
+  ClaimLostError,
+  type ToolCall,
+  type ToolCallOutcome,
+  type ToolCallRequest,
+  type ToolCalls,
+} from "../tool-calls/index.js";
 import { type CallArguments, readArguments } from "./arguments.js";
 import { type CallOrigin, readCallOrigin, withSignal } from "./call-origin.js";
 import { type Definition, enterDefined } from "./define-tool.js";
@@ -132,20 +138,24 @@ export class GuardedRun {
   /** What a call that has no result comes to: an answer in words where the options say so, else its error. */
   async #withoutResult(error: unknown, prepared: Prepared | undefined): Promise<unknown> {
     const { refusals, failures } = this.#guarding.settings;
-    if (prepared?.interrupts.isFailure(error)) {
+    // A tool that was told that its claim is lost, and passes that on, has not failed.
+    const lost = error instanceof ClaimLostError && error.key === prepared?.watched.key;
+    if (prepared?.interrupts.isFailure(error) && !lost) {
       if (failures === "throw") throw error;
       return refusalOfFailure(await this.#failureOf(prepared), error);
     }
-    const refusal = refusals === "return" ? refusalOf(error, prepared?.interrupts.entered ?? false) : undefined;
+    const entered = prepared?.interrupts.attempt !== undefined;
+    const refusal = refusals === "return" ? refusalOf(error, entered) : undefined;
     if (refusal === undefined) throw error;
     return refusal;
   }
 
-  /** How the tool failed is what the next caller will meet in the record. */
-  async #failureOf({ watched }: Prepared): Promise<ToolFailure> {
+  /** How the tool failed is what the next caller will meet in the record, if it is still about this attempt. */
+  async #failureOf({ watched, interrupts }: Prepared): Promise<ToolFailure> {
     try {
       const record = await this.#guarding.calls.get(watched.key);
-      const status = record?.fields.status;
+      if (record?.fields.attempt !== interrupts.attempt) return "unknown";
+      const { status } = record.fields;
       if (status === "failed") return "failed";
       return status === "released" ? "retryable" : "unknown";
     } catch {

@@ -19,7 +19,7 @@ export function isFrameworkInterrupt(error: unknown): boolean {
 export class InterruptWatch {
   readonly #isInterrupt: (error: unknown) => boolean;
   #interrupt: { readonly error: unknown } | undefined;
-  #entered = false;
+  #attempt: number | undefined;
   #threw: { readonly error: unknown } | undefined;
 
   constructor(isInterrupt: (error: unknown) => boolean) {
@@ -28,7 +28,7 @@ export class InterruptWatch {
 
   /** Enters the tool in this very turn. One that streams runs on while its chunks are read, and is followed to its end. */
   async enter(call: ToolCall, tool: () => unknown): Promise<unknown> {
-    this.#entered = true;
+    this.#attempt = call.attempt;
     let result: unknown;
     try {
       result = await tool();
@@ -46,9 +46,9 @@ export class InterruptWatch {
     }
   }
 
-  /** Whether the tool was begun under this call. */
-  get entered(): boolean {
-    return this.#entered;
+  /** The attempt under which the tool was begun; undefined: it was not, by this caller. */
+  get attempt(): number | undefined {
+    return this.#attempt;
   }
 
   /** Whether an error is what the tool itself threw, and no interrupt. */

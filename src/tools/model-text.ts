@@ -16,20 +16,27 @@ export function replayNote(calledAt: string, omitted: ResultOmission | undefined
   return `This call was made before, at ${calledAt}, ${what}. Nothing was done again. Do not repeat it in other words.`;
 }
 
+const notKnown =
+  "Whether the call had its effect is not known. Do not call again, neither with these nor with other arguments; " +
+  "somebody has to find out first.";
+
 /** What is said in the place of a result, by the code of the error that came instead. */
-export const adviceByCode: { readonly [Code in ErrorCode]?: string } = {
+export const adviceByCode = {
   idempotency_conflict:
-    "Nothing was done. The same intent was called before with other arguments. Do not call again, neither with these nor " +
-    "with other arguments; report this to the user.",
+    "This call did nothing. The same intent was called before with other arguments. Do not call again, neither with these " +
+    "nor with other arguments; report this to the user.",
   call_in_flight:
     "The same call is still running. Do not call with other arguments; its result can be had by the same call later.",
   call_parked: "The call waits for an approval. Do not call again until it is given.",
-  needs_review:
-    "Whether the call had its effect is not known. Do not call again, neither with these nor with other arguments; " +
-    "somebody has to find out first.",
+  needs_review: notKnown,
   tool_call_failed: "The same call has failed before. Do not call again; report the failure to the user.",
   claim_lost: "What became of the call is not known here. Do not call again; report this to the user.",
-};
+} as const satisfies { readonly [Code in ErrorCode]?: string };
+
+/** The same by any code; undefined: it is an error of another kind. */
+export function adviceFor(code: ErrorCode): string | undefined {
+  return code in adviceByCode ? adviceByCode[code as keyof typeof adviceByCode] : undefined;
+}
 
 /**
  * What is said of a field of a tool's arguments in which a model, or whoever calls for it, may give a key.
@@ -57,22 +64,31 @@ function durationText(seconds: number): string {
   return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }
 
-/** When the store failed before the tool was begun. */
+/** When the store failed before the tool was begun, for now. */
 export const nothingBegun: string =
-  "Nothing was done: whether the same call was made before cannot be looked up now. Do not call with other arguments; the " +
-  "same call may be made later.";
+  "This call did nothing: whether it was made before cannot be looked up now. Do not call with other arguments; the same " +
+  "call may be made later.";
+
+/** The same when trying again will not help. */
+export const nothingBegunForGood: string =
+  "This call did nothing: whether it was made before cannot be looked up. Do not call again; report this to the user.";
 
 /** How a tool failed, as far as that is known. */
 export type ToolFailure = "failed" | "retryable" | "unknown";
 
-/** What is said of a tool that failed. @param message the tool's own words */
+/**
+ * What is said of a tool that failed.
+ *
+ * @param failure `retryable` also stands for an unknown outcome after which the tool may fire again
+ * @param message the tool's own words
+ */
 export function failureText(failure: ToolFailure, message: string): string {
   switch (failure) {
     case "failed":
       return `The call has failed, and had no effect: ${message} The same call will fail again; report this to the user.`;
     case "retryable":
-      return `The call did not come through: ${message} The same call may be made again; do not change its arguments.`;
+      return `The call has no result: ${message} It may be made again, with exactly the same arguments; do not change them.`;
     case "unknown":
-      return `The call has failed: ${message} ${adviceByCode.needs_review}`;
+      return `The call broke off: ${message} ${notKnown}`;
   }
 }

@@ -1,6 +1,13 @@
 import { type ErrorCode, OnceKvError } from "../base/errors.js";
 import { shown } from "../documents/request-members.js";
-import { adviceByCode, failureText, nothingBegun, type ToolFailure } from "./model-text.js";
+import {
+  adviceByCode,
+  adviceFor,
+  failureText,
+  nothingBegun,
+  nothingBegunForGood,
+  type ToolFailure,
+} from "./model-text.js";
 
 /*
  * What a model is told when a call has no result. Some frameworks put "please try again" in the place of any error, and a
@@ -13,7 +20,7 @@ export interface ToolRefusal {
   readonly code: ErrorCode;
   /** What to do, and what not. */
   readonly message: string;
-  /** Seconds after which the same call, with the same arguments, may be made again; absent: not at all. */
+  /** Seconds after which the same call, with the same arguments, makes sense again; absent: the message alone says. */
   readonly retry_after?: number;
 }
 
@@ -26,6 +33,13 @@ const storeFaults: ReadonlySet<ErrorCode> = new Set([
   "outcome_unknown",
   "unauthorized",
   "forbidden",
+  "store_locked",
+  "store_unwritable",
+  "store_format",
+  "store_damaged",
+  "internal",
+  "precondition_failed",
+  "write_id_conflict",
   "record_malformed",
 ]);
 
@@ -36,13 +50,18 @@ const storeFaults: ReadonlySet<ErrorCode> = new Set([
  */
 export function refusalOf(error: unknown, entered: boolean): ToolRefusal | undefined {
   if (!(error instanceof OnceKvError)) return undefined;
-  const { code, retryAfter } = error;
-  const ofStore = entered ? adviceByCode.claim_lost : nothingBegun;
-  const message = adviceByCode[code] ?? (storeFaults.has(code) ? ofStore : undefined);
+  const { code, retryable, retryAfter } = error;
+  const message = adviceFor(code) ?? (storeFaults.has(code) ? ofStore(retryable, entered) : undefined);
   if (message === undefined) return undefined;
-  const said = code === "tool_call_failed" ? `${message} (${error.message})` : message;
-  const mayRetry = error.retryable && !entered && retryAfter !== undefined;
+  // Its own words name the record's key, which is nothing to a model.
+  const said = code === "tool_call_failed" ? `${message} (${wordsOf(error.cause)})` : message;
+  const mayRetry = retryable && !entered && retryAfter !== undefined;
   return { refused: true, code, message: said, ...(mayRetry ? { retry_after: retryAfter } : {}) };
+}
+
+function ofStore(retryable: boolean, entered: boolean): string {
+  if (entered) return adviceByCode.claim_lost;
+  return retryable ? nothingBegun : nothingBegunForGood;
 }
 
 /** The same for what a tool threw. */
@@ -57,6 +76,10 @@ export function refusalOfFailure(failure: ToolFailure, thrown: unknown): ToolRef
 }
 
 function sentenceOf(thrown: unknown): string {
-  const said = thrown instanceof Error && thrown.message !== "" ? thrown.message : shown(thrown);
+  const said = wordsOf(thrown);
   return /[.!?]$/.test(said) ? said : `${said}.`;
+}
+
+function wordsOf(thrown: unknown): string {
+  return thrown instanceof Error && thrown.message !== "" ? thrown.message : shown(thrown);
 }

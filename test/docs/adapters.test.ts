@@ -1,6 +1,12 @@
 import { readdir, readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { adviceByCode, failureText, nothingBegun, replayNote } from "../../src/tools/model-text.js";
+import {
+  adviceByCode,
+  failureText,
+  nothingBegun,
+  nothingBegunForGood,
+  replayNote,
+} from "../../src/tools/model-text.js";
 
 const root = new URL("../../", import.meta.url);
 const index = await readFile(new URL("docs/adapters/README.md", root), "utf8");
@@ -12,6 +18,7 @@ describe("docs/adapters", () => {
     const sentences = [
       ...Object.values(adviceByCode),
       nothingBegun,
+      nothingBegunForGood,
       replayNote("...", undefined),
       failureText("retryable", "..."),
       failureText("failed", "...").split("...")[0] ?? "",

@@ -1,8 +1,9 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
-import { NeedsReviewError } from "../../src/tool-calls/index.js";
+import { NeedsReviewError, type ToolCall } from "../../src/tool-calls/index.js";
 import { defineTool, explainTools, guardTool, guardTools, type ToolEnvelope } from "../../src/tools/index.js";
-import { openScene, outcomeOf } from "../tool-calls/scene.js";
+import { adviceByCode } from "../../src/tools/model-text.js";
+import { openScene, outcomeOf, SlowTool } from "../tool-calls/scene.js";
 import { Mailbox } from "./tool-scene.js";
 
 const hi = { to: "ann@example.com", subject: "hi" };
@@ -248,7 +249,7 @@ describe("what a guarded tool answers", () => {
         refused: true,
         code: "tool_call_failed",
         message:
-          "The call did not come through: no such card. The same call may be made again; do not change its arguments.",
+          "The call has no result: no such card. It may be made again, with exactly the same arguments; do not change them.",
         retry_after: 0,
       },
       {
@@ -261,6 +262,27 @@ describe("what a guarded tool answers", () => {
     await expect(guardTool(fails("post"), calls, { scope: "turn-1", refusals: "return" }).execute({})).rejects.toThrow(
       "no such card",
     );
+  });
+
+  it("is not known when the claim was lost on the way, whatever a later attempt came to, and names no key", async () => {
+    const { worker, advance } = await openScene();
+    const [first, second] = [worker("A"), worker("B")];
+    const tool = new SlowTool();
+    const rules = { pay: { mechanism: "downstream_key" } } as const;
+    const options = { scope: "turn-1", rules, failures: "return", refusals: "return" } as const;
+    const pay = { name: "pay", execute: (_: object, __: unknown, call: ToolCall) => tool.run(call) };
+    const answer = guardTool(pay, first.calls, options).execute({});
+    await advance(1);
+    first.network.down = true;
+    await advance(400);
+    const declined = {
+      name: "pay",
+      execute: () => Promise.reject(Object.assign(new Error("no"), { outcome: "failed" })),
+    };
+    await guardTool(declined, second.calls, options).execute({});
+    first.network.down = false;
+    tool.break(0, tool.signals[0]?.reason);
+    expect(await answer).toEqual({ refused: true, code: "claim_lost", message: adviceByCode.claim_lost });
   });
 
   it("is refused in words when the store fails before the tool is begun: nothing was done", async () => {
@@ -278,9 +300,18 @@ describe("what a guarded tool answers", () => {
     expect(await execute({})).toMatchObject({
       refused: true,
       code: "store_closed",
-      message: expect.stringMatching(/^Nothing was done/),
+      message: expect.stringMatching(/^This call did nothing/),
     });
     expect(runs).toBe(0);
+  });
+
+  it("says on a replay that the result was not kept, also where answers are bare", async () => {
+    const { worker } = await openScene();
+    const { calls } = worker("A");
+    const render = { name: "render_film", execute: () => "x".repeat(2 ** 21) };
+    const { execute } = guardTool(render, calls, { scope: "turn-1", envelope: false });
+    expect(await execute({})).toHaveLength(2 ** 21);
+    expect(await execute({})).toContain("its result was not kept");
   });
 
   it("streams from a tool that does: its chunks, then the answer; a replay has the final result alone", async () => {

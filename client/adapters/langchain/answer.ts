@@ -80,14 +80,13 @@ export function answerOfRefusal(refusal: ToolRefusal, { inPairs }: AnswerForm): 
 
 /** What the framework takes for the content of a message. */
 function contentOf(outcome: ToolCallOutcome<unknown>, envelope: EnvelopeOption): unknown {
-  const { result, was_replay, original_called_at, result_omitted } = outcome;
+  const { result } = outcome;
   if (envelope === true && isBlocks(result)) {
     // Pictures stay pictures: the envelope stands in front of them.
     const { result: _, ...facts } = Object(answerOf(outcome, true));
     return [{ type: "text", text: JSON.stringify(facts) }, ...result];
   }
-  const silent = envelope === false && was_replay && result_omitted !== undefined;
-  return silent ? replayNote(original_called_at, result_omitted) : answerOf(outcome, envelope);
+  return answerOf(outcome, envelope);
 }
 
 function isBlocks(content: unknown): content is readonly unknown[] {
