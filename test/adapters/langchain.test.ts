@@ -3,7 +3,7 @@ import { DynamicStructuredTool, StructuredTool, tool } from "@langchain/core/too
 import { MemorySaver } from "@langchain/langgraph";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { guardTool, guardTools, toolCallOf } from "../../client/adapters/langchain/index.js";
+import { callOf, guardTool, guardTools } from "../../client/adapters/langchain/index.js";
 import { adviceByCode, failureText, nothingBegun } from "../../src/tools/model-text.js";
 import { openScene, settled } from "../tool-calls/scene.js";
 import { Gate } from "../tools/tool-scene.js";
@@ -331,7 +331,7 @@ describe("a guarded set of LangChain tools", () => {
   it("gives a tool its call, with the key for the service behind it, and tells the callbacks as before", async () => {
     const { worker } = await openScene();
     const keys: unknown[] = [];
-    const charge = tool(async (_args, config) => keys.push(toolCallOf(config)?.headers["Idempotency-Key"]), {
+    const charge = tool(async (_args, config) => keys.push(callOf(config)?.headers["Idempotency-Key"]), {
       name: "charge",
       schema: z.object({ order: z.string() }),
     });
@@ -348,7 +348,7 @@ describe("a guarded set of LangChain tools", () => {
     await guarded.invoke({ type: "tool_call", id: "x", name: "charge", args: { order: "7" } }, { callbacks });
     expect(keys).toEqual(["charge:7"]);
     expect(told).toEqual(["start", "end true"]);
-    expect(toolCallOf({})).toBeUndefined();
+    expect(callOf({})).toBeUndefined();
     // The arguments are judged by the schema before anything is claimed.
     await expect(guarded.invoke({ order: 7 } as never)).rejects.toThrow(/schema/);
   });

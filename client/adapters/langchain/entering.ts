@@ -28,7 +28,7 @@ export interface Entering {
  * The call under which a guarded tool runs, from the config that it is given: its `key` and `headers` for the service behind
  * it, `fired()` for a tool that marks its effect. undefined: nobody guards it.
  */
-export function toolCallOf(config: unknown): ToolCall | undefined {
+export function callOf(config: unknown): ToolCall | undefined {
   const call = memberOf(config, callMember);
   return call === undefined ? undefined : (call as ToolCall);
 }

@@ -1,3 +1,3 @@
 export type { CommandClass } from "./command.js";
-export { toolCallOf } from "./entering.js";
+export { callOf } from "./entering.js";
 export { guardTool, guardTools, type LangChainGuardOptions, type LangChainTools, type ToolConfig } from "./guard.js";
