@@ -25,7 +25,7 @@ async function live(...timeouts: readonly number[]): Promise<void> {
   guardMcpServer(server, calls); // the one line
   server.registerTool("send_email", { inputSchema: z.object({ to: z.string() }) }, async ({ to }) => {
     sent += 1;
-    await pause(500); // a slow mail server
+    await pause(2500); // a slow mail server
     return { content: [{ type: "text", text: `sent message ${sent} to ${to}` }] };
   });
   const client = new Client({ name: "agent", version: "1.0.0" });
@@ -47,7 +47,7 @@ async function live(...timeouts: readonly number[]): Promise<void> {
   await store.close();
 }
 
-await live(100, 60_000);
+await live(1000, 60_000);
 await live(60_000);
 await rm(dataDir, { recursive: true });
 console.log(`${emitted} calls emitted, ${sent} mail sent`);

@@ -154,7 +154,7 @@ export class GuardedRun {
   async #failureOf({ watched, interrupts }: Prepared): Promise<ToolFailure> {
     try {
       const record = await this.#guarding.calls.get(watched.key);
-      if (record?.fields.attempt !== interrupts.attempt) return "unknown";
+      if (record === undefined || record.fields.attempt !== interrupts.attempt) return "unknown";
       const { status } = record.fields;
       if (status === "failed") return "failed";
       return status === "released" ? "retryable" : "unknown";

@@ -57,6 +57,8 @@ export class InterruptWatch {
   }
 
   async #fell(call: ToolCall, error: unknown): Promise<never> {
+    // What `park` throws in the tool is how it was parked, and no failure of the tool.
+    if (error instanceof CallParkedError && error.key === call.key) throw error;
     if (!this.#isInterrupt(error)) {
       this.#threw = { error };
       throw error;

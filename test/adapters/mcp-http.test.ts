@@ -88,7 +88,7 @@ describe("a guarded MCP server of SDK 1 over Streamable HTTP", () => {
     const callsBefore = toolCalls(before);
     const first = await serveOne(callsBefore, send);
     const client = await connectOne(first.url, "app-1");
-    await expect(client.callTool(hi, undefined, { timeout: 100 })).rejects.toThrow(/timed out/);
+    await expect(client.callTool(hi, undefined, { timeout: 1500 })).rejects.toThrow(/timed out/);
     await vi.waitFor(() => expect(sent).toBe(1));
     await client.close();
     gate.open();

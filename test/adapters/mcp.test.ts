@@ -7,6 +7,7 @@ import {
   requestMeta,
   resultMeta,
 } from "../../client/adapters/mcp/index.js";
+import { similarCalls } from "../../src/tools/index.js";
 import { adviceByCode, failureText, nothingBegun, replayNote } from "../../src/tools/model-text.js";
 import { openScene, type Scene, settled, type Worker } from "../tool-calls/scene.js";
 import { Gate } from "../tools/tool-scene.js";
@@ -97,7 +98,7 @@ describe.each(generations)("a guarded MCP server of $name", (generation) => {
       signal = callOf(box.contexts[0] ?? {})?.signal;
       return gate.opened;
     };
-    await expect(client.call("send_email", hi, { timeout: 20 })).rejects.toThrow(/timed out/i);
+    await expect(client.call("send_email", hi, { timeout: 500 })).rejects.toThrow(/timed out/i);
     expect(signal?.aborted).toBe(false);
     const retry = client.call("send_email", hi);
     gate.open();
@@ -507,6 +508,62 @@ describe.each(generations)("a guarded MCP server of $name", (generation) => {
     const result = { content: [{ type: "text", text: "found in the outbox" }] };
     await calls.resolve(key, { result }, { by: "ann" });
     expect(textsOf(await client.call("send_email", hi))).toEqual([expect.any(String), "found in the outbox"]);
+  });
+
+  it("sets a call aside that its tool parks, until somebody has approved those very arguments", async () => {
+    const box = new MailServer(generation, await openScene());
+    const client = await generation.connect(box.server);
+    box.afterwards = () => {
+      const call = callOf(box.contexts.at(-1) ?? {});
+      return call?.approval === undefined ? call?.park("needs an approval") : undefined;
+    };
+    const parked = await client.call("send_email", hi);
+    expect(textsOf(parked)).toEqual([adviceByCode.call_parked]);
+    expect(parked).toMatchObject({ isError: true, _meta: { [resultMeta.code]: "call_parked" } });
+    const { calls } = box.worker;
+    const key = String(parked._meta?.[resultMeta.key]);
+    const record = await calls.get(key);
+    await calls.approve(key, { by: "ann", fingerprint: String(record?.fields.fingerprint) });
+    expect((await client.call("send_email", hi))._meta).toMatchObject({ [resultMeta.was_replay]: false });
+    expect((await client.call("send_email", hi))._meta).toMatchObject({ [resultMeta.was_replay]: true });
+  });
+
+  it("gives the late end of a call that was taken over to nobody, and keeps what stands in the record", async () => {
+    const scene = await openScene();
+    const rules = { send_email: { mechanism: "downstream_key" } } as const;
+    const late = new MailServer(generation, scene, { rules });
+    const next = new MailServer(generation, scene, { rules }, "B");
+    const gate = new Gate();
+    late.afterwards = () => gate.opened;
+    const lateClient = await generation.connect(late.server);
+    const first = lateClient.call("send_email", hi);
+    await vi.waitFor(() => expect(late.sent).toHaveLength(1));
+    late.worker.network.down = true;
+    await scene.advance(301);
+    const client = await generation.connect(next.server);
+    expect((await client.call("send_email", hi))._meta).toMatchObject({ [resultMeta.was_replay]: false });
+    late.worker.network.down = false;
+    gate.open();
+    const lost = await first;
+    expect(textsOf(lost)).toEqual([adviceByCode.claim_lost]);
+    expect(lost).toMatchObject({ isError: true, _meta: { [resultMeta.code]: "claim_lost" } });
+    expect((await client.call("send_email", hi))._meta).toMatchObject({ [resultMeta.was_replay]: true });
+  });
+
+  it("asks about a call that resembles one of a moment ago", async () => {
+    const scene = await openScene();
+    const asked: unknown[] = [];
+    const similar = similarCalls({
+      store: scene.store,
+      targetOf: ({ to }: { to?: string }) => to,
+      onSimilar: ({ target }) => void asked.push(target),
+    });
+    const box = new MailServer(generation, scene, { similar });
+    const client = await generation.connect(box.server);
+    await client.call("send_email", hi);
+    await client.call("send_email", { ...hi, subject: "hello" });
+    expect(asked).toEqual([hi.to]);
+    expect(box.sent).toHaveLength(2);
   });
 
   it("leaves a reading tool alone", async () => {

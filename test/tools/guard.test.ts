@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
-import { NeedsReviewError, type ToolCall } from "../../src/tool-calls/index.js";
+import { CallParkedError, NeedsReviewError, type ToolCall } from "../../src/tool-calls/index.js";
 import { defineTool, explainTools, guardTool, guardTools, type ToolEnvelope } from "../../src/tools/index.js";
 import { adviceByCode } from "../../src/tools/model-text.js";
 import { openScene, outcomeOf, SlowTool } from "../tool-calls/scene.js";
@@ -225,6 +225,18 @@ describe("what a guarded tool answers", () => {
       message: expect.stringContaining("Do not call again"),
     });
     expect(await outcomeOf(guardTool(closed, calls, { scope: "turn-1" }).execute({}))).toBeInstanceOf(NeedsReviewError);
+  });
+
+  it("is not what a tool does that parks its call: the caller hears that it is parked", async () => {
+    const { worker } = await openScene();
+    const { calls } = worker("A");
+    const tool = { name: "pay", execute: async (_: object, __?: object, call?: ToolCall) => call?.park("ask first") };
+    const options = { scope: "turn-1", failures: "return" } as const;
+    expect(await outcomeOf(guardTool(tool, calls, options).execute({}))).toBeInstanceOf(CallParkedError);
+    expect(await guardTool(tool, calls, { ...options, refusals: "return" }).execute({})).toMatchObject({
+      refused: true,
+      code: "call_parked",
+    });
   });
 
   it("is put into words by how it ended: failed for good, to be tried again, or in doubt", async () => {
