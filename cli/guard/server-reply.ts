@@ -18,7 +18,7 @@ export type ServerReply =
 export class InputRequired extends Error {}
 
 /** The call failed outside of the tool's own words: an error of the protocol, or no answer at all. */
-export class FailedReply extends Error {
+class FailedReply extends Error {
   readonly outcome: FailureClass;
 
   constructor(message: string, outcome: FailureClass) {

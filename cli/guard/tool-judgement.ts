@@ -27,7 +27,7 @@ export interface ToolJudgement {
 }
 
 /** Policies that the command line may name. `reconcile` needs a function, which no command line has. */
-export const policyNames = ["refire", "review"] as const;
+const policyNames = ["refire", "review"] as const;
 
 /**
  * @param policies each as `<tool>=<policy>`

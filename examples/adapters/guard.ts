@@ -15,9 +15,11 @@ await writeFile(list, "milk\n");
 
 // In a client's configuration: npx oncekv guard -- npx -y @modelcontextprotocol/server-filesystem <folder>
 const sources = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
-const require = createRequire(import.meta.url);
-const oncekv = existsSync(sources) ? ["--import", "tsx", sources] : [require.resolve("oncekv/dist/cli/oncekv.cjs")];
-const server = join(dirname(require.resolve("@modelcontextprotocol/server-filesystem/package.json")), "dist/index.js");
+const built = join(dirname(createRequire(import.meta.url).resolve("oncekv/package.json")), "dist/cli/oncekv.cjs");
+const oncekv = existsSync(sources) ? ["--import", "tsx", sources] : [built];
+const server = fileURLToPath(
+  new URL("node_modules/@modelcontextprotocol/server-filesystem/dist/index.js", import.meta.url),
+);
 const guarded = [...oncekv, "guard", "--data", join(folder, "calls"), "--", process.execPath, server, folder];
 
 async function connect(): Promise<{ client: Client; pid: number }> {

@@ -37,6 +37,9 @@ describe("what is passed through", () => {
     expect(client.received).toContain(lines[1]);
     const batch = client.received.find((line) => line.startsWith("["));
     expect(JSON.parse(batch ?? "")).toMatchObject([{ id: "a", result: { echo: { method: "x/one" } } }]);
+    // More than any pipe holds at once.
+    const text = "\u00e9".repeat(1_500_000);
+    expect(await client.ask("large", "x/large", { text })).toMatchObject({ result: { echo: { params: { text } } } });
     expect(await client.close()).toMatchObject({ code: 0 });
   });
 
