@@ -88,7 +88,8 @@ export async function answerGuarded(guard: CallGuard, request: GuardedCallReques
         envelope: (outcome) => ({ outcome }),
       },
     );
-    const scope = intent.scope === undefined ? guard.scope : `${guard.scope}/${intent.scope}`;
+    // As a list, in which no two different pairs look alike.
+    const scope = JSON.stringify([guard.scope, ...(intent.scope === undefined ? [] : [intent.scope])]);
     const answer = await guarded.execute(args, { key: intent.key, scope, signal });
     if ("outcome" in answer) return lineOfOutcome(request, answer.outcome);
     return lineOfFailure(request, answer, key, reply);
