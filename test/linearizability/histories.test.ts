@@ -6,7 +6,7 @@ describe("what client processes see over HTTP, while connections are cut, the cl
   const random = new SeededRandom();
 
   it(`is linearizable (SEED=${random.seed})`, async () => {
-    const { violation, kills, cuts } = await judgeHistories(random, 12);
+    const { violation, kills, cuts } = await judgeHistories(random, 8);
     expect(violation, `SEED=${random.seed}`).toBeUndefined();
     // A run in which nothing went wrong has tried nothing.
     expect(cuts).toBeGreaterThan(0);

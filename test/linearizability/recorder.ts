@@ -3,12 +3,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SeededRandom } from "../crash/seeded-random.js";
+import { FaultyProxy } from "../torture/faulty-proxy.js";
+import { ask, kill, startProcess } from "../torture/processes.js";
 import type { Operation } from "./checker.js";
 import type { Input, Output } from "./document-model.js";
-import { FaultyProxy } from "./faulty-proxy.js";
 import type { PlannedChange, PlannedOperation, Recorded } from "./history-client.js";
 import type { Weakness } from "./history-server.js";
-import { ask, kill, startProcess } from "./processes.js";
 
 /*
  * Records histories of several client processes over HTTP, through a proxy that cuts connections, while the server's clock is
@@ -53,7 +53,9 @@ export class Recorder {
     this.#dataDir = dataDir;
     this.#proxy = proxy;
     this.#url = `http://127.0.0.1:${port}`;
-    this.#clients = Array.from({ length: clients }, () => startProcess("history-client.ts"));
+    this.#clients = Array.from({ length: clients }, () =>
+      startProcess(new URL("./history-client.ts", import.meta.url)),
+    );
   }
 
   /** @param weakness a promise that the server is made to break */
@@ -173,7 +175,7 @@ export class Recorder {
 
   async #startServer(): Promise<void> {
     const begun = process.hrtime.bigint();
-    this.#server = startProcess("history-server.ts");
+    this.#server = startProcess(new URL("./history-server.ts", import.meta.url));
     const { port, now } = await ask<{ readonly port: number; readonly now: number }>(this.#server, {
       kind: "open",
       dataDir: this.#dataDir,

@@ -2,9 +2,9 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-/** Starts a TypeScript file of this folder in a process of its own, to be talked to by messages. */
-export function startProcess(file: string): ChildProcess {
-  return fork(fileURLToPath(new URL(file, import.meta.url)), [], {
+/** Starts a TypeScript file in a process of its own, to be talked to by messages. */
+export function startProcess(file: URL): ChildProcess {
+  return fork(fileURLToPath(file), [], {
     execArgv: ["--import", "tsx"],
     serialization: "advanced",
   });
