@@ -39,10 +39,13 @@ export class Drain {
 
   /** Takes note of the server's connections. Call it before the server listens. */
   follow(server: Server): void {
-    server.on("connection", (socket) => {
+    const note = (socket: Socket): void => {
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));
-    });
+    };
+    server.on("connection", note);
+    // With TLS there are two of each: the bytes of the outer one are those of the handshake too.
+    server.on("secureConnection", note);
   }
 
   /** Begins to drain; a second call does nothing. */
