@@ -45,7 +45,11 @@ export class Drain {
     };
     server.on("connection", note);
     // With TLS there are two of each: the bytes of the outer one are those of the handshake too.
-    server.on("secureConnection", note);
+    server.on("secureConnection", (socket: Socket) => {
+      note(socket);
+      // It was in its handshake when draining began, and like every connection that has sent nothing then, it ends.
+      if (this.#draining) socket.destroy();
+    });
   }
 
   /** Begins to drain; a second call does nothing. */
