@@ -60,12 +60,19 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const opened = "store" in options ? undefined : await openStore(options);
   const store = "store" in options ? options.store : opened;
   if (store === undefined) throw new OnceKvError("internal", "there is no store to serve");
-  const app = createServer({
-    ...serverOptions(options),
-    ...(tokens === undefined ? {} : { tokens }),
-    ...(tls === undefined ? {} : { tls }),
-    store,
-  });
+  let app: FastifyInstance;
+  try {
+    app = createServer({
+      ...serverOptions(options),
+      ...(tokens === undefined ? {} : { tokens }),
+      ...(tls === undefined ? {} : { tls }),
+      store,
+    });
+  } catch (error) {
+    // Bounds that are none.
+    await opened?.close();
+    throw error;
+  }
   const watched: WatchedFiles[] = [];
   const closeAll = async (): Promise<void> => {
     await Promise.all(watched.map((files) => files.close()));
