@@ -3,6 +3,7 @@ import { createClient } from "../../client/index.js";
 import { RequestGate } from "../../server/access/request-gate.js";
 import { createServer, newToken, Tokens } from "../../server/index.js";
 import { openMemoryStore } from "../../src/level/index.js";
+import { toolCalls } from "../../src/tool-calls/index.js";
 import { EventReader } from "./events.js";
 import { until } from "./gate.js";
 import { problemOf, startServer } from "./test-server.js";
@@ -110,6 +111,24 @@ test("a client that gives up tells the caller that the write was not applied", a
     retryAfter: 1000,
   });
   expect(store.revision).toBe(0);
+});
+
+test("a tool call whose claim is refused for its rate fires nothing, and is known not to be claimed", async () => {
+  const worker = newToken("worker", { ...all, requests_per_second: 0.001 });
+  const { port, store } = await startServer({ tokens: [worker.entry] });
+  const client = createClient({ url: `http://127.0.0.1:${port}`, token: worker.token, retryFor: 0 });
+  const calls = toolCalls(client);
+  onTestFinished(async () => {
+    await calls.close({ timeout: 0 });
+    await client.close();
+  });
+  await client.get("note", "a");
+  let fired = 0;
+  const run = calls.run({ tool: "t", args: 1 }, async () => {
+    fired += 1;
+  });
+  await expect(run).rejects.toMatchObject({ code: "rate_limited" });
+  expect([fired, store.revision]).toEqual([0, 0]);
 });
 
 test("a gate lets through what its bounds say over any stretch of time, whatever the pace", () => {
