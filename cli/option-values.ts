@@ -23,6 +23,12 @@ export function parseWhole(text: string): number {
   return number;
 }
 
+/** A number above 0, fractions allowed. Its bounds are the server's matter. */
+export function parseRate(text: string): number {
+  if (!/^\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError("It must be a number.");
+  return Number(text);
+}
+
 export function parsePort(text: string): number {
   const port = parseWhole(text);
   if (port > 65_535) throw new InvalidArgumentError("It must be from 0 to 65535.");

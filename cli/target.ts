@@ -11,6 +11,7 @@ export interface TargetOptions {
   readonly url: string;
   readonly token?: string;
   readonly tokenFile?: string;
+  readonly ca?: string;
   readonly data?: string;
   readonly acceptLoss?: boolean;
   readonly timeout: number;
@@ -24,6 +25,7 @@ export interface ServerTarget {
   readonly store: Client;
   readonly url: string;
   readonly token: string | undefined;
+  readonly ca: string | undefined;
   readonly timeout: number;
 }
 
@@ -52,6 +54,9 @@ export function addTargetOptions(command: Command): Command {
     )
     .addOption(
       new Option("--token-file <file>", "a file with the token alone; ONCEKV_TOKEN serves too").helpGroup("The store:"),
+    )
+    .addOption(
+      new Option("--ca <file>", "certificates, in PEM, by which to know a server at https://").helpGroup("The store:"),
     )
     .addOption(
       new Option(
@@ -116,8 +121,10 @@ async function openServer(options: TargetOptions): Promise<ServerTarget> {
   const { url, timeout, retryFor } = options;
   // Loaded when needed: what is not used would double the time that a command takes.
   const { createClient } = await import("../client/index.js");
-  const store = createClient({ url, timeout, retryFor, ...(token === undefined ? {} : { token }) });
-  return { kind: "server", store, url, token, timeout };
+  const ca = options.ca === undefined ? undefined : await readText(options.ca, "the file with the certificates");
+  const known = { ...(token === undefined ? {} : { token }), ...(ca === undefined ? {} : { ca }) };
+  const store = createClient({ url, timeout, retryFor, ...known });
+  return { kind: "server", store, url, token, ca, timeout };
 }
 
 async function openFolder(command: Command, options: TargetOptions, use: FolderUse): Promise<FolderTarget> {
@@ -153,9 +160,13 @@ async function readToken(options: TargetOptions): Promise<string | undefined> {
   if (options.token !== undefined) return options.token;
   const { tokenFile } = options;
   if (tokenFile === undefined) return process.env["ONCEKV_TOKEN"] || undefined;
+  return (await readText(tokenFile, "the token file")).trim();
+}
+
+async function readText(file: string, what: string): Promise<string> {
   try {
-    return (await readFile(tokenFile, "utf8")).trim();
+    return await readFile(file, "utf8");
   } catch (error) {
-    throw new InvalidRequestError("", `the token file cannot be read: ${(error as Error).message}`, { cause: error });
+    throw new InvalidRequestError("", `${what} cannot be read: ${(error as Error).message}`, { cause: error });
   }
 }

@@ -1,5 +1,5 @@
 import { access, rename, rm, writeFile } from "node:fs/promises";
-import type { TokenEntry } from "../server/access/tokens.js";
+import type { TokenEntry } from "../server/access/token-entry.js";
 import { parseTokens, readTokensFile } from "../server/access/tokens-file.js";
 
 /**
@@ -9,7 +9,7 @@ import { parseTokens, readTokensFile } from "../server/access/tokens-file.js";
  * @throws InvalidRequestError when the file is not a tokens file, or has an entry of this name already
  */
 export async function addToTokensFile(file: string, entry: TokenEntry): Promise<void> {
-  const tokens = [...((await exists(file)) ? await readTokensFile(file) : []), entry];
+  const tokens = [...((await exists(file)) ? await readTokensFile(file, { mayBeEmpty: true }) : []), entry];
   parseTokens({ tokens });
   const partial = `${file}.${process.pid}.partial`;
   try {

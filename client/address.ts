@@ -39,11 +39,19 @@ export function parseAddress(url: string): ServerAddress {
 
 /** What the caller is told when nothing answers: the address, the system's reason, and what to try. */
 export function unreachableMessage(address: ServerAddress, cause: unknown): string {
-  const hint =
-    address.hostname === "localhost" && connectionRefused(cause)
-      ? "; localhost may stand for ::1 here while the server listens on 127.0.0.1: try that address"
-      : "";
-  return `the server at ${address.host} cannot be reached: ${describeCause(cause)}${hint}`;
+  return `the server at ${address.host} cannot be reached: ${describeCause(cause)}${hintFor(address, cause)}`;
+}
+
+function hintFor(address: ServerAddress, cause: unknown): string {
+  if (address.hostname === "localhost" && connectionRefused(cause)) {
+    return "; localhost may stand for ::1 here while the server listens on 127.0.0.1: try that address";
+  }
+  const code = systemCode(cause) ?? "";
+  if (/^(?:DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/.test(code)) {
+    return "; give the certificate of its authority in the option ca, or in the file that NODE_EXTRA_CA_CERTS names";
+  }
+  if (/^(?:EPROTO|ERR_SSL_)/.test(code)) return "; perhaps it speaks HTTP without TLS: try http://";
+  return "";
 }
 
 /** One line about a foreign error; connection attempts to several addresses come as an error without a message. */

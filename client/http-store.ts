@@ -90,7 +90,7 @@ export class HttpStore<Shapes = AnyShapes> implements Client<Shapes>, ThreadReac
 
   /** The address and the token, for a thread that makes a client of its own. @throws InvalidRequestError */
   threadAccess(): ThreadAccess {
-    const { address, token, retryForMs, dispatcher, clock } = this.#shared.settings;
+    const { address, token, ca, retryForMs, dispatcher, clock } = this.#shared.settings;
     if (dispatcher !== undefined || clock !== systemClock) {
       const given = dispatcher === undefined ? "clock" : "dispatcher";
       throw new InvalidRequestError(given, "of a client cannot be handed to another thread");
@@ -100,6 +100,7 @@ export class HttpStore<Shapes = AnyShapes> implements Client<Shapes>, ThreadReac
       timeout: this.#settings.timeoutMs / 1000,
       retryFor: retryForMs / 1000,
       ...(token === undefined ? {} : { token }),
+      ...(ca === undefined ? {} : { ca }),
     };
     return { module: new URL("./index.js", import.meta.url).href, open: "createClient", options };
   }

@@ -26,6 +26,11 @@ export interface ClientOptions extends CallOptions {
   /** Sent as a bearer token with every request. */
   readonly token?: string;
   /**
+   * For an `https` address: the certificates, in PEM, of the authorities whose word is taken that the server is who it
+   * says, or its own. Absent: those that Node knows, to which the variable NODE_EXTRA_CA_CERTS adds.
+   */
+  readonly ca?: string;
+  /**
    * Seconds after the beginning of a call during which a request that failed is sent again, 0 to 30; 30 when absent. For
    * a watch: seconds without any contact after which it ends. The server knows a write by its id for much longer.
    */
@@ -52,6 +57,7 @@ export interface CallSettings {
 export interface ClientSettings extends CallSettings {
   readonly address: ServerAddress;
   readonly token: string | undefined;
+  readonly ca: string | undefined;
   readonly retryForMs: number;
   readonly connections: number;
   readonly clock: Clock;
@@ -76,10 +82,12 @@ export function resolveOptions(options: ClientOptions): ClientSettings {
   if (token !== undefined && !(typeof token === "string" && /^[\x21-\x7e]+$/.test(token))) {
     throw new InvalidRequestError("token", "must be printable ASCII without spaces");
   }
+  const address = parseAddress(options.url ?? "http://127.0.0.1:7070");
   return {
     ...applyCallOptions({ timeoutMs: 10_000, signals: [] }, options),
-    address: parseAddress(options.url ?? "http://127.0.0.1:7070"),
+    address,
     token,
+    ca: checkAuthority(options, address),
     retryForMs: retryFor * 1000,
     connections,
     clock: options.clock ?? systemClock,
@@ -100,4 +108,15 @@ export function applyCallOptions(settings: CallSettings, options: CallOptions): 
     signals:
       signal === undefined ? settings.signals : [...settings.signals, sharedSignal(checkSignal(signal, "signal"))],
   };
+}
+
+/** An authority that nobody would be asked about is a mistake that looks like safety. */
+function checkAuthority({ ca, dispatcher }: ClientOptions, { origin }: ServerAddress): string | undefined {
+  if (ca === undefined) return undefined;
+  if (typeof ca !== "string" || !ca.includes("-----BEGIN CERTIFICATE-----")) {
+    throw new InvalidRequestError("ca", 'must be certificates in PEM ("-----BEGIN CERTIFICATE-----")');
+  }
+  if (!origin.startsWith("https:")) throw new InvalidRequestError("ca", "needs a url that begins with https://");
+  if (dispatcher !== undefined) throw new InvalidRequestError("ca", "is the matter of the dispatcher that is given");
+  return ca;
 }

@@ -95,7 +95,7 @@ function isWorthRetrying(fault: Fault): boolean {
       return true;
     case "refused":
       return fault.fromStore
-        ? fault.error.retryable && fault.error.status === 503
+        ? fault.error.retryable && (fault.error.status === 503 || fault.error.code === "rate_limited")
         : [408, 429, 502, 503, 504].includes(fault.status);
   }
 }
@@ -105,7 +105,8 @@ function isPermanent(cause: unknown): boolean {
   if (cause instanceof OnceKvError) return true;
   const code = systemCode(cause);
   return (
-    code !== undefined && /^(?:CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|UND_ERR_INVALID)/.test(code)
+    code !== undefined &&
+    /^(?:CERT_|EPROTO|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|UND_ERR_INVALID)/.test(code)
   );
 }
 

@@ -45,9 +45,10 @@ export class Transport {
   constructor(settings: ClientSettings) {
     this.#settings = settings;
     sharedSignal(this.#closing.signal);
-    const { address, connections, dispatcher } = settings;
-    this.#requests = dispatcher ?? new Pool(address.origin, { connections });
-    this.#waits = dispatcher ?? new Pool(address.origin);
+    const { address, connections, dispatcher, ca } = settings;
+    const connect = ca === undefined ? {} : { connect: { ca } };
+    this.#requests = dispatcher ?? new Pool(address.origin, { connections, ...connect });
+    this.#waits = dispatcher ?? new Pool(address.origin, connect);
   }
 
   /** Aborts, with a `StoreClosedError`, when the client closes. */

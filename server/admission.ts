@@ -11,7 +11,7 @@ const wellFormedAddress = /^[\x21\x22\x24-\x7e]+$/;
 
 /**
  * Stands before every route of `app`, and before a body is read: a draining server takes no new request, an address is
- * well-formed, and it is known what the sender may do.
+ * well-formed, and it is known what the sender may do, and that it does not ask for too much.
  *
  * A server without tokens trusts whoever can reach it, which is meant to be this machine. A web page in a browser here
  * can reach it too once its own name has been made to point here (DNS rebinding), but its requests still carry that name.
@@ -19,7 +19,7 @@ const wellFormedAddress = /^[\x21\x22\x24-\x7e]+$/;
 export function admitRequests(app: FastifyInstance, context: ServerContext): void {
   // Nearly every request names the same host as the one before it.
   let admittedHost: string | undefined;
-  app.addHook("onRequest", (request, _reply, done) => {
+  app.addHook("onRequest", (request, reply, done) => {
     try {
       if (context.drain.draining) {
         throw new OnceKvError("store_closed", "the server is shutting down", { retryAfter: 1 });
@@ -32,7 +32,11 @@ export function admitRequests(app: FastifyInstance, context: ServerContext): voi
         if (host === undefined || host !== admittedHost) requireLocalName(host);
         admittedHost = host;
       }
-      admitAs(request, context.authenticate(request.headers.authorization));
+      const access = context.authenticate(request.headers.authorization);
+      admitAs(request, access);
+      const leave = access.enter(context.requestBounds, context.clock.monotonicNow());
+      // Whichever way it ends, hijacked and given up ones too.
+      if (leave !== undefined) reply.raw.once("close", leave);
     } catch (error) {
       done(error instanceof Error ? error : new OnceKvError("internal", String(error)));
       return;

@@ -3,14 +3,22 @@ import type { Socket } from "node:net";
 import { InvalidRequestError, type OnceKvError, TooLargeError } from "../src/base/errors.js";
 import { type Problem, problemType, toProblem } from "./problem.js";
 
+/** What an HTTP parser and Node's timers tell of a connection. Other faults are of the connection itself, as a failed handshake. */
+const ofRequest = /^HPE_|^ERR_HTTP_/;
+
 /**
  * Answers what is no HTTP request at all, and closes the connection. There is no reply object to answer with, so that the
  * answer is written by hand.
  */
-export function answerConnectionFault(error: { readonly code: string }, socket: Socket): void {
-  if (error.code === "ECONNRESET" || socket.destroyed) return;
+export function answerConnectionFault(error: { readonly code?: string }, socket: Socket): void {
+  const { code = "" } = error;
+  if (code === "ECONNRESET" || socket.destroyed) return;
+  if (!ofRequest.test(code)) {
+    socket.destroy();
+    return;
+  }
   if (socket.writable) {
-    const { status, problem } = faultOf(error.code);
+    const { status, problem } = faultOf(code);
     const body = JSON.stringify({ ...problem, status });
     socket.write(
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\ncontent-type: ${problemType}\r\n` +

@@ -3,6 +3,8 @@ import type { Clock } from "../src/base/clock.js";
 import { invariant } from "../src/base/errors.js";
 import type { DocumentStore } from "../src/documents/contract.js";
 import type { Access } from "./access/access.js";
+import { type Permit, permitOf } from "./access/permit.js";
+import type { RequestBounds } from "./access/request-gate.js";
 import type { AnswerLog } from "./answer-log.js";
 import type { Drain } from "./drain.js";
 import type { LongRequests } from "./long-requests.js";
@@ -17,6 +19,8 @@ export interface ServerContext {
   readonly hasTokens: boolean;
   /** The access of a request by its `Authorization` header. @throws OnceKvError `unauthorized` */
   readonly authenticate: (header: string | undefined) => Access;
+  /** How many requests each token may send that has no bounds of its own. */
+  readonly requestBounds: RequestBounds;
   readonly drain: Drain;
   readonly waits: LongRequests;
   readonly streams: LongRequests;
@@ -50,4 +54,9 @@ export function accessOf(request: FastifyRequest): Access {
 /** The same, null for a request that was not admitted. */
 export function admittedAs(request: FastifyRequest): Access | null {
   return request.getDecorator<Access | null>(accessDecorator);
+}
+
+/** The permit of a request that goes on: as long as its sender is allowed what `check` asks. */
+export function permitFor(context: ServerContext, request: FastifyRequest, check: (access: Access) => void): Permit {
+  return permitOf(accessOf(request), context.clock, check);
 }

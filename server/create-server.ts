@@ -1,10 +1,12 @@
-import type { FastifyBaseLogger, FastifyInstance } from "fastify";
+import type { FastifyBaseLogger, FastifyInstance, FastifyServerFactory } from "fastify";
 import { fastify, LogController } from "fastify";
 import { type Clock, systemClock } from "../src/base/clock.js";
 import type { DocumentStore } from "../src/documents/contract.js";
 import { openAccess } from "./access/access.js";
-import { type TokenEntry, Tokens } from "./access/tokens.js";
-import { parseTokens } from "./access/tokens-file.js";
+import { checkAtOnce, checkPerSecond } from "./access/request-bounds.js";
+import type { RequestBounds } from "./access/request-gate.js";
+import type { TokenEntry } from "./access/token-entry.js";
+import { Tokens } from "./access/tokens.js";
 import { admitRequests } from "./admission.js";
 import { AnswerLog } from "./answer-log.js";
 import { describeApi } from "./api-description.js";
@@ -27,17 +29,21 @@ import { toolCallClaimRoutes } from "./routes/tool-call-claims.js";
 import { toolCallHolderRoutes } from "./routes/tool-call-holders.js";
 import { toolCallRecordRoutes } from "./routes/tool-call-records.js";
 import { serveCalls } from "./served-calls.js";
+import { checkKeyPair, type TlsKeyPair } from "./tls/key-pair.js";
+import { makeTlsServer } from "./tls/tls-server.js";
 
 export interface ServerOptions {
   /** What is served. It stays open when the server closes: whoever opened it closes it. */
   readonly store: DocumentStore;
-  /** Who may do what. Absent: everybody may do everything. */
-  readonly tokens?: readonly TokenEntry[];
+  /** Who may do what; `Tokens` can be replaced while the server runs. Absent: everybody may do everything. */
+  readonly tokens?: readonly TokenEntry[] | Tokens;
   /** A pino logger, or one like it; nothing is logged when absent. */
   readonly logger?: FastifyBaseLogger;
   /** The system's clocks when absent. */
   readonly clock?: Clock;
   readonly bounds?: ServerBounds;
+  /** Speaks HTTPS with this key and certificate; HTTP when absent. */
+  readonly tls?: TlsKeyPair;
   /** Numbers for `/v1/stats` and `/metrics`; those of the store's own method `stats` when absent. */
   readonly stats?: () => object;
   /** Whether `/metrics` tells about memory, processor and event loop too; false when absent. */
@@ -48,11 +54,13 @@ export interface ServerOptions {
  * Makes a server over a store: a Fastify instance that does not listen yet. `inject` it in tests, `listen` where it is
  * embedded (on a loopback address unless it has tokens), and `close` it: that drains, and cuts no request.
  *
- * @throws InvalidRequestError for tokens that are not what a tokens file may hold
+ * @throws InvalidRequestError for tokens that are not what a tokens file may hold, for bounds that are none, and
+ *   for a key and a certificate that are no pair
  */
 export function createServer(options: ServerOptions): FastifyInstance {
   const { store, bounds = {}, clock = systemClock } = options;
-  const tokens = options.tokens === undefined ? undefined : new Tokens(parseTokens({ tokens: options.tokens }));
+  const tokens = tokensOf(options.tokens);
+  const everybody = openAccess();
   const storeStats = options.stats ?? (() => statsOf(store));
   const waits = new LongRequests("waits", bounds.waitsMax ?? serverLimits.waitsMax);
   const streams = new LongRequests("streams", bounds.streamsMax ?? serverLimits.streamsMax);
@@ -82,6 +90,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     exposeHeadRoutes: false,
     keepAliveTimeout: serverLimits.keepAliveMs,
     requestTimeout: serverLimits.requestMs,
+    ...(options.tls === undefined ? {} : { serverFactory: tlsServerFactory(options.tls) }),
     http: { headersTimeout: serverLimits.headersMs, keepAlive: true, keepAliveInitialDelay: serverLimits.probeMs },
     routerOptions: { maxParamLength: serverLimits.pathPartLengthMax, querystringParser: queryAsText },
   });
@@ -89,7 +98,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
     store,
     clock,
     hasTokens: tokens !== undefined,
-    authenticate: (header) => (tokens === undefined ? openAccess : tokens.authenticate(header, clock.wallNow())),
+    authenticate: (header) => (tokens === undefined ? everybody : tokens.authenticate(header, clock.wallNow())),
+    requestBounds: requestBoundsOf(bounds),
     drain,
     waits,
     streams,
@@ -117,6 +127,22 @@ export function createServer(options: ServerOptions): FastifyInstance {
     await served.calls.close({ timeout: 0 });
   });
   return app;
+}
+
+function tlsServerFactory(tls: TlsKeyPair): FastifyServerFactory {
+  checkKeyPair(tls, "tls.key", "tls.cert");
+  return (onRequest) => makeTlsServer(tls, onRequest);
+}
+
+function tokensOf(tokens: ServerOptions["tokens"]): Tokens | undefined {
+  return tokens === undefined || tokens instanceof Tokens ? tokens : new Tokens(tokens);
+}
+
+function requestBoundsOf({ requestsAtOnce, requestsPerSecond }: ServerBounds): RequestBounds {
+  return {
+    atOnce: requestsAtOnce === undefined ? null : checkAtOnce(requestsAtOnce, "bounds.requestsAtOnce"),
+    perSecond: requestsPerSecond === undefined ? null : checkPerSecond(requestsPerSecond, "bounds.requestsPerSecond"),
+  };
 }
 
 /** In scopes of their own, since only some routes ask who is there. */

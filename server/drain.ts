@@ -39,9 +39,16 @@ export class Drain {
 
   /** Takes note of the server's connections. Call it before the server listens. */
   follow(server: Server): void {
-    server.on("connection", (socket) => {
+    const note = (socket: Socket): void => {
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));
+    };
+    server.on("connection", note);
+    // With TLS there are two of each: the bytes of the outer one are those of the handshake too.
+    server.on("secureConnection", (socket: Socket) => {
+      note(socket);
+      // It was in its handshake when draining began, and like every connection that has sent nothing then, it ends.
+      if (this.#draining) socket.destroy();
     });
   }
 

@@ -16,8 +16,7 @@ interface FrameworkError {
  */
 export function translateFault(error: unknown, bodyBytesMax: number): OnceKvError {
   if (error instanceof OnceKvError) return error;
-  if (error instanceof RequestEnded)
-    return new OnceKvError("store_closed", error.message, { cause: error, retryAfter: 1 });
+  if (error instanceof RequestEnded) return error.fault;
   const { code, statusCode, message }: FrameworkError = typeof error === "object" && error !== null ? error : {};
   switch (code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":

@@ -27,8 +27,16 @@ function parse(text: string, what: string): unknown {
     return JSON.parse(text);
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    throw new InvalidRequestError("", `${what} is not JSON: ${problem}`);
+    throw new InvalidRequestError("", `${what} is not JSON: ${withoutContent(problem)}`);
   }
+}
+
+/**
+ * What the parser says, without the piece of the text that it shows (`Unexpected token 'x', ..."pass":x"... is not valid
+ * JSON`): a message goes into answers and logs, and a piece of a document or of a tokens file must not.
+ */
+function withoutContent(message: string): string {
+  return message.replace(/, (?:\.\.\.)?".*"(?:\.\.\.)? is not valid JSON$/s, "");
 }
 
 const quote = 34;

@@ -12,6 +12,8 @@ export interface ServerLimits {
   readonly heartbeatMs: number;
   /** Milliseconds that an idle connection is kept. Load balancers keep theirs for 60 s and must be the ones to close. */
   readonly keepAliveMs: number;
+  /** Milliseconds in which a TLS handshake must be done, for the same reason as the head of a request. */
+  readonly handshakeMs: number;
   /** Milliseconds in which the head of a request must have arrived: a slow sender holds a connection. */
   readonly headersMs: number;
   /** Milliseconds in which a whole request must have arrived: a batch at its limit over a slow line. */
@@ -35,6 +37,7 @@ export const serverLimits: ServerLimits = Object.freeze({
   drainDeadlineMs: 10_000,
   heartbeatMs: 15_000,
   keepAliveMs: 72_000,
+  handshakeMs: 10_000,
   headersMs: 30_000,
   requestMs: 120_000,
   probeMs: 60_000,
@@ -52,6 +55,13 @@ export interface ServerBounds {
   readonly streamsMax?: number;
   /** Milliseconds that closing lets requests in flight finish; 10,000 when absent. */
   readonly drainDeadlineMs?: number;
+  /**
+   * Requests a second of each token that has no number of its own, or of all senders when there are no tokens; beyond
+   * that, 429. Above 0, fractions allowed; any number when absent.
+   */
+  readonly requestsPerSecond?: number;
+  /** The same for requests at the same time, waits and streams among them; from 1, any number when absent. */
+  readonly requestsAtOnce?: number;
 }
 
 /**

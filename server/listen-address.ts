@@ -23,8 +23,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /** The address as a URL that can be reached from here: nobody connects to 0.0.0.0. */
-export function addressUrl(address: string, port: number): string {
-  if (address === "0.0.0.0") return `http://127.0.0.1:${port}`;
-  if (address === "::") return `http://[::1]:${port}`;
-  return isIPv6(address) ? `http://[${address}]:${port}` : `http://${address}:${port}`;
+export function addressUrl(address: string, port: number, scheme: "http" | "https" = "http"): string {
+  if (address === "0.0.0.0") return `${scheme}://127.0.0.1:${port}`;
+  if (address === "::") return `${scheme}://[::1]:${port}`;
+  return isIPv6(address) ? `${scheme}://[${address}]:${port}` : `${scheme}://${address}:${port}`;
 }

@@ -1,14 +1,18 @@
 import type { ServerResponse } from "node:http";
 import { OnceKvError } from "../src/base/errors.js";
+import type { Permit } from "./access/permit.js";
 
 /** Why a request that would go on was ended. */
 export class RequestEnded extends Error {
   readonly by: "client" | "server" | "token";
+  /** What to tell the client: that the server shuts down, or why its token no longer will do. */
+  readonly fault: OnceKvError;
 
-  constructor(by: "client" | "server" | "token") {
+  constructor(by: "client" | "server" | "token", fault?: OnceKvError) {
     super(`the request was ended by the ${by}`);
     this.name = "RequestEnded";
     this.by = by;
+    this.fault = fault ?? new OnceKvError("store_closed", this.message, { cause: this, retryAfter: 1 });
   }
 }
 
@@ -21,14 +25,14 @@ export class LongRequest {
     return this.#controller.signal;
   }
 
-  /** Who has ended it; undefined while it goes on. */
-  get endedBy(): RequestEnded["by"] | undefined {
+  /** Who has ended it, and why; undefined while it goes on. */
+  get ended(): RequestEnded | undefined {
     const reason: unknown = this.signal.reason;
-    return reason instanceof RequestEnded ? reason.by : undefined;
+    return reason instanceof RequestEnded ? reason : undefined;
   }
 
-  end(by: RequestEnded["by"]): void {
-    this.#controller.abort(new RequestEnded(by));
+  end(by: RequestEnded["by"], fault?: OnceKvError): void {
+    this.#controller.abort(new RequestEnded(by, fault));
   }
 }
 
@@ -52,9 +56,10 @@ export class LongRequests {
   /**
    * Runs `work` for as long as the request goes on.
    *
+   * @param permit ends the request once its sender may no longer make it
    * @throws OnceKvError `overloaded` when there are too many already
    */
-  async hold<T>(response: ServerResponse, work: (request: LongRequest) => Promise<T>): Promise<T> {
+  async hold<T>(response: ServerResponse, permit: Permit, work: (request: LongRequest) => Promise<T>): Promise<T> {
     if (this.#open.size >= this.#max) {
       throw new OnceKvError("overloaded", `the server already holds ${this.#max} ${this.#kind}`, { retryAfter: 1 });
     }
@@ -64,9 +69,11 @@ export class LongRequests {
     response.once("close", onClose);
     // A client that went away before this point is told of no more.
     if (response.destroyed) onClose();
+    const stopFollowing = permit((fault) => request.end("token", fault));
     try {
       return await work(request);
     } finally {
+      stopFollowing();
       response.off("close", onClose);
       this.#open.delete(request);
     }

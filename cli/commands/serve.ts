@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import type { ServeOptions } from "../../server/index.js";
 import { OnceKvError } from "../../src/base/errors.js";
-import { parsePort } from "../option-values.js";
+import { parsePort, parseRate, parseWhole } from "../option-values.js";
 import { acceptLossOption } from "../target.js";
 import { printJson, type Terminal } from "../terminal.js";
 
@@ -12,6 +12,10 @@ interface ServeCommandOptions {
   readonly data: string;
   readonly durability: "durable" | "buffered";
   readonly tokens?: string;
+  readonly tlsKey?: string;
+  readonly tlsCert?: string;
+  readonly requestsPerSecond?: number;
+  readonly requestsAtOnce?: number;
   readonly logLevel: NonNullable<ServeOptions["logLevel"]>;
   readonly acceptLoss?: boolean;
   readonly json?: boolean;
@@ -31,7 +35,23 @@ export function addServeCommand(program: Command, terminal: Terminal): void {
         .choices(["durable", "buffered"])
         .default("durable"),
     )
-    .option("--tokens <file>", "the file with the tokens that requests must bear; `oncekv token` makes entries")
+    .option(
+      "--tokens <file>",
+      "the file with the tokens that requests must bear, read again when it changes; `oncekv token` makes entries",
+    )
+    .option("--tls-key <file>", "speak HTTPS, with this private key in PEM; read again when it changes")
+    .option("--tls-cert <file>", "and this certificate in PEM, the server's own first and then its chain")
+    .addOption(
+      new Option("--requests-per-second <n>", "of each token without a number of its own; beyond that, 429").argParser(
+        parseRate,
+      ),
+    )
+    .addOption(
+      new Option(
+        "--requests-at-once <n>",
+        "the same for requests at the same time, waits and streams among them",
+      ).argParser(parseWhole),
+    )
     .addOption(
       new Option("--log-level <level>", "lines as JSON on the standard output; info has one for every request")
         .choices(logLevels)
@@ -48,13 +68,14 @@ and the store is closed last. One process can have a folder open.
 Examples:
   oncekv serve
   oncekv serve --port 0 --data /var/lib/oncekv
-  oncekv serve --host 0.0.0.0 --tokens tokens.json`,
+  oncekv serve --host 0.0.0.0 --tokens tokens.json --tls-key key.pem --tls-cert cert.pem`,
     )
     .action((options: ServeCommandOptions) => serveFolder(terminal, options));
 }
 
 async function serveFolder(terminal: Terminal, options: ServeCommandOptions): Promise<void> {
-  const { host, port, data, durability, tokens, logLevel, acceptLoss = false } = options;
+  const { host, port, data, durability, tokens, tlsKey, tlsCert, logLevel, acceptLoss = false } = options;
+  const { requestsPerSecond, requestsAtOnce } = options;
   const { serve, closeOnSignals } = await import("../../server/index.js");
   const server = await serve({
     host,
@@ -64,6 +85,12 @@ async function serveFolder(terminal: Terminal, options: ServeCommandOptions): Pr
     logLevel,
     acceptLoss,
     ...(tokens === undefined ? {} : { tokensFile: tokens }),
+    ...(tlsKey === undefined ? {} : { tlsKeyFile: tlsKey }),
+    ...(tlsCert === undefined ? {} : { tlsCertFile: tlsCert }),
+    bounds: {
+      ...(requestsPerSecond === undefined ? {} : { requestsPerSecond }),
+      ...(requestsAtOnce === undefined ? {} : { requestsAtOnce }),
+    },
   }).catch((error: unknown) => {
     throw explainAddress(error, host, port);
   });

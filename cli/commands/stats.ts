@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { request } from "undici";
+import { Client, request } from "undici";
 import { parseAddress, unreachableMessage } from "../../client/address.js";
 import { parseObject, reviveProblem } from "../../client/problem.js";
 import { OnceKvError } from "../../src/base/errors.js";
@@ -32,20 +32,23 @@ Examples:
 }
 
 /** The numbers are not a part of the document interface, so that the client has no method for them. */
-async function askServer({ url, token, timeout }: ServerTarget): Promise<object> {
+async function askServer({ url, token, ca, timeout }: ServerTarget): Promise<object> {
   const address = parseAddress(url);
+  const connection = new Client(address.origin, ca === undefined ? {} : { connect: { ca } });
   let status: number;
   let body: string;
   try {
     const answer = await request(`${address.origin}${address.basePath}/v1/stats`, {
       headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
       signal: AbortSignal.timeout(timeout * 1000),
-      reset: true,
+      dispatcher: connection,
     });
     status = answer.statusCode;
     body = await answer.body.text();
   } catch (error) {
     throw new OnceKvError("unavailable", unreachableMessage(address, error), { cause: error });
+  } finally {
+    await connection.destroy();
   }
   const stats = status === 200 ? parseObject(body) : undefined;
   if (stats === undefined) throw reviveProblem(status, body, { host: address.host });

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { TokenEntry } from "./tokens.js";
+import type { TokenEntry } from "./token-entry.js";
 import { checkTokenEntry } from "./tokens-file.js";
 
 /** What a new token may do. */
@@ -8,8 +8,14 @@ export interface TokenScopes {
   readonly read: readonly string[];
   /** Shapes, or `["*"]`. */
   readonly write: readonly string[];
+  /** Shapes, or `["*"]`; absent: administering needs no more than `read` and `write`. */
+  readonly admin?: readonly string[];
   /** ISO 8601 with a zone; absent: never. */
   readonly expires_at?: string;
+  /** Absent: as the server's bounds say. */
+  readonly requests_per_second?: number;
+  /** Absent: as the server's bounds say. */
+  readonly requests_at_once?: number;
 }
 
 /** A new token, which is shown once, and the entry for the tokens file, which does not hold it. */
@@ -33,12 +39,16 @@ export function newToken(
   random: (bytes: number) => Uint8Array = randomBytes,
 ): NewToken {
   const token = `okv_${Buffer.from(random(tokenBytes)).toString("base64url")}`;
+  const { read, write, admin, expires_at, requests_per_second, requests_at_once } = scopes;
   const entry = {
     name,
     sha256: createHash("sha256").update(token).digest("hex"),
-    read: scopes.read,
-    write: scopes.write,
-    ...(scopes.expires_at === undefined ? {} : { expires_at: scopes.expires_at }),
+    read,
+    write,
+    admin,
+    expires_at,
+    requests_per_second,
+    requests_at_once,
   };
   return { token, entry: checkTokenEntry(entry, "") };
 }

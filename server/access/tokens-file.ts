@@ -3,18 +3,34 @@ import { InvalidRequestError } from "../../src/base/errors.js";
 import { checkShape } from "../../src/documents/names.js";
 import { pathTo, readMembers } from "../../src/documents/request-members.js";
 import { parseJsonObject } from "../json-text.js";
-import type { TokenEntry } from "./tokens.js";
+import { checkAtOnce, checkPerSecond } from "./request-bounds.js";
+import type { TokenEntry } from "./token-entry.js";
 
 const fileMembers: ReadonlySet<string> = new Set(["tokens"]);
-const entryMembers: ReadonlySet<string> = new Set(["name", "sha256", "read", "write", "expires_at"]);
+const entryMembers: ReadonlySet<string> = new Set([
+  "name",
+  "sha256",
+  "read",
+  "write",
+  "admin",
+  "expires_at",
+  "requests_per_second",
+  "requests_at_once",
+]);
+
+/** How a list of tokens is judged. */
+export interface TokensRules {
+  /** Whether no token at all will do. A server that begins with none is a mistake; false when absent. */
+  readonly mayBeEmpty?: boolean;
+}
 
 /**
- * Reads a tokens file: `{ "tokens": [{ "name", "sha256", "read", "write", "expires_at"? }] }`.
+ * Reads a tokens file: `{ "tokens": [{ "name", "sha256", "read", "write", ... }] }`.
  *
  * @throws InvalidRequestError naming the file and what is wrong in it. A member that is not known is refused: a mistyped
  * `expires_at` would be a token that never expires.
  */
-export async function readTokensFile(file: string): Promise<TokenEntry[]> {
+export async function readTokensFile(file: string, rules: TokensRules = {}): Promise<TokenEntry[]> {
   let bytes: Buffer;
   try {
     bytes = await readFile(file);
@@ -23,7 +39,7 @@ export async function readTokensFile(file: string): Promise<TokenEntry[]> {
     throw new InvalidRequestError("", `the tokens file cannot be read: ${reason}`, { cause: error });
   }
   try {
-    return parseTokens(parseJsonObject(bytes, "its content"));
+    return parseTokens(parseJsonObject(bytes, "its content"), rules);
   } catch (error) {
     if (!(error instanceof InvalidRequestError)) throw error;
     throw new InvalidRequestError("", `the tokens file ${file} is not valid: ${error.message}`, { cause: error });
@@ -31,9 +47,9 @@ export async function readTokensFile(file: string): Promise<TokenEntry[]> {
 }
 
 /** Judges the content of a tokens file. @throws InvalidRequestError naming the path */
-export function parseTokens(content: unknown): TokenEntry[] {
+export function parseTokens(content: unknown, { mayBeEmpty = false }: TokensRules = {}): TokenEntry[] {
   const list = readMembers(content, "", "the content", fileMembers)["tokens"];
-  if (!Array.isArray(list) || list.length === 0) {
+  if (!Array.isArray(list) || (list.length === 0 && !mayBeEmpty)) {
     throw new InvalidRequestError("tokens", "must be an array with at least one token");
   }
   const entries = list.map((entry: unknown, index) => checkTokenEntry(entry, `tokens[${index}]`));
@@ -47,13 +63,18 @@ export function checkTokenEntry(entry: unknown, path: string): TokenEntry {
   const given = readMembers(entry, path, "the token", entryMembers);
   const name = checkText(given["name"], pathTo(path, "name"), /^[A-Za-z0-9._-]{1,64}$/, "1 to 64 of A-Z a-z 0-9 . _ -");
   const sha256 = checkText(given["sha256"], pathTo(path, "sha256"), /^[0-9a-fA-F]{64}$/, "64 hexadecimal digits");
-  const expiresAt = given["expires_at"];
+  const { admin, expires_at: expiresAt, requests_per_second: perSecond, requests_at_once: atOnce } = given;
   return {
     name,
     sha256: sha256.toLowerCase(),
     read: checkShapes(given["read"], pathTo(path, "read")),
     write: checkShapes(given["write"], pathTo(path, "write")),
+    ...(admin === undefined ? {} : { admin: checkShapes(admin, pathTo(path, "admin")) }),
     ...(expiresAt === undefined ? {} : { expires_at: checkInstant(expiresAt, pathTo(path, "expires_at")) }),
+    ...(perSecond === undefined
+      ? {}
+      : { requests_per_second: checkPerSecond(perSecond, pathTo(path, "requests_per_second")) }),
+    ...(atOnce === undefined ? {} : { requests_at_once: checkAtOnce(atOnce, pathTo(path, "requests_at_once")) }),
   };
 }
 

@@ -11,6 +11,7 @@ import { refuseConditions } from "../precondition-headers.js";
 import { replayHeader } from "../schemas/answers.js";
 import { batchBody, noQuery } from "../schemas/requests.js";
 import { describeRoute } from "../schemas/route-schema.js";
+import { requireWriteByHand } from "./write-request.js";
 
 /** Several writes in one commit. */
 export function batchRoute(plainApp: FastifyInstance, context: ServerContext): void {
@@ -41,7 +42,7 @@ function requireAccess(access: Access, operation: BatchOperation): void {
     access.requireRead(operation.shape);
     return;
   }
-  access.requireWrite(operation.shape);
+  requireWriteByHand(access, operation.shape);
   if (operation.return !== undefined) access.requireRead(operation.shape);
 }
 

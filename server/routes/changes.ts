@@ -1,11 +1,11 @@
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
-import { InvalidRequestError, OnceKvError } from "../../src/base/errors.js";
+import { InvalidRequestError, type OnceKvError } from "../../src/base/errors.js";
 import type { Commit, WatchOptions } from "../../src/documents/contract.js";
 import type { Access } from "../access/access.js";
 import { noteAs, noteGone } from "../answer-log.js";
-import { accessOf, type ServerContext } from "../context.js";
+import { accessOf, permitFor, type ServerContext } from "../context.js";
 import { logFault } from "../error-answers.js";
 import { EventStream } from "../event-stream.js";
 import { translateFault } from "../fault-translation.js";
@@ -28,13 +28,16 @@ export function changesRoutes(plainApp: FastifyInstance, context: ServerContext)
     changesRoute,
     { schema: { querystring: changesQuery(store.limits), ...description() } },
     async (request, reply) => {
-      const access = accessOf(request);
       const { shape } = request.query;
-      if (shape === undefined) access.requireReadAll();
-      else access.requireRead(shape);
+      const check = (access: Access): void => {
+        if (shape === undefined) access.requireReadAll();
+        else access.requireRead(shape);
+      };
+      check(accessOf(request));
       refuseConditions(request.headers);
       const since = lastEventId(request.headers["last-event-id"]) ?? request.query.since ?? (await newestRevision());
-      await streams.hold(reply.raw, (stream) => follow(request, reply, stream, { ...request.query, since }));
+      const permit = permitFor(context, request, check);
+      await streams.hold(reply.raw, permit, (stream) => follow(request, reply, stream, { ...request.query, since }));
     },
   );
 
@@ -59,7 +62,6 @@ export function changesRoutes(plainApp: FastifyInstance, context: ServerContext)
     // Fastify notes only what ends by its own hand.
     noteAs(request, () => {});
     const access = accessOf(request);
-    const cancelExpiry = endWhenTokenExpires(access, stream);
     const events = new EventStream(reply.raw, { clock: context.clock, heartbeatMs: serverLimits.heartbeatMs });
     try {
       await events.sendCommit({ revision: options.since, changes: [] });
@@ -71,17 +73,11 @@ export function changesRoutes(plainApp: FastifyInstance, context: ServerContext)
         await events.sendProblem(toProblem(fault, (shape) => access.mayRead(shape), request.id));
       }
     } finally {
-      cancelExpiry();
       events.end();
       await commits.return?.();
-      if (stream.endedBy === "client") noteGone(request, reply, note);
+      if (stream.ended?.by === "client") noteGone(request, reply, note);
       else note(request, 200, reply.elapsedTime);
     }
-  }
-
-  function endWhenTokenExpires({ expiresAtMs }: Access, stream: LongRequest): () => void {
-    if (expiresAtMs === null) return () => {};
-    return context.clock.setTimer(expiresAtMs - context.clock.wallNow(), () => stream.end("token"));
   }
 }
 
@@ -95,15 +91,9 @@ async function sendAll(
 
 /** What to tell the reader; undefined when there is nothing to tell, or nobody to tell it to. */
 function faultOf(stream: LongRequest, error: unknown): OnceKvError | undefined {
-  switch (stream.endedBy) {
-    case "client":
-    case "server":
-      return undefined;
-    case "token":
-      return new OnceKvError("unauthorized", "the token has expired");
-    default:
-      return translateFault(error, 0);
-  }
+  const { ended } = stream;
+  if (ended === undefined) return translateFault(error, 0);
+  return ended.by === "token" ? ended.fault : undefined;
 }
 
 /** The revision after which a reconnecting reader goes on. It beats `since`, which is still in the address then. */

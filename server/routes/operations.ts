@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { OnceKvError } from "../../src/base/errors.js";
 import { jsonType, sendText } from "../answer.js";
-import type { ServerContext } from "../context.js";
+import { accessOf, type ServerContext } from "../context.js";
 import { noQuery } from "../schemas/requests.js";
 import { describeRoute } from "../schemas/route-schema.js";
 
@@ -36,11 +36,13 @@ export function healthRoutes(app: FastifyInstance, context: ServerContext): void
 export function operationRoutes(app: FastifyInstance, context: ServerContext): void {
   const { drain, metrics, store, waits, streams } = context;
 
-  app.get("/metrics", { schema: { querystring: noQuery(), ...metricsDescription() } }, async (_, reply) => {
+  app.get("/metrics", { schema: { querystring: noQuery(), ...metricsDescription() } }, async (request, reply) => {
+    accessOf(request).requireAdminAll();
     sendText(drain, reply, 200, metrics.contentType, await metrics.text());
   });
 
-  app.get("/v1/stats", { schema: { querystring: noQuery(), ...statsDescription() } }, async (_, reply) => {
+  app.get("/v1/stats", { schema: { querystring: noQuery(), ...statsDescription() } }, async (request, reply) => {
+    accessOf(request).requireAdminAll();
     const server = { waits: waits.size, streams: streams.size };
     const limits = inSnakeCase(store.limits);
     sendText(drain, reply, 200, jsonType, JSON.stringify({ store: context.storeStats(), limits, server }));

@@ -5,7 +5,7 @@ import { OnceKvError } from "../../src/base/errors.js";
 import type { Document, WaitOptions } from "../../src/documents/contract.js";
 import { jsonType, sendNotModified, sendText } from "../answer.js";
 import { noteAs, noteGone } from "../answer-log.js";
-import { accessOf, type ServerContext } from "../context.js";
+import { accessOf, permitFor, type ServerContext } from "../context.js";
 import { entityTag, knownRevision } from "../precondition-headers.js";
 import { preferredWait } from "../prefer-header.js";
 import { tagHeader, waitHeader } from "../schemas/answers.js";
@@ -63,17 +63,24 @@ export function readDocumentRoute(plainApp: FastifyInstance, context: ServerCont
     path: DocumentPath,
     options: WaitOptions,
   ): Promise<void> {
-    return context.waits.hold(reply.raw, async (wait) => {
+    const permit = permitFor(context, request, (access) => access.requireRead(path.shape));
+    return context.waits.hold(reply.raw, permit, async (wait) => {
       try {
         const { changed, document } = await store.waitFor(path.shape, path.id, { ...options, signal: wait.signal });
         if (changed) sendDocument(reply, path, undefined, document ?? undefined);
         else sendNotModified(context.drain, reply, document?.revision ?? 0);
       } catch (error) {
-        if (wait.endedBy === "server") sendNotModified(context.drain, reply, options.after);
-        else if (wait.endedBy === "client") {
-          reply.hijack();
-          noteGone(request, reply, noteWait);
-        } else throw error;
+        switch (wait.ended?.by) {
+          case "server":
+            sendNotModified(context.drain, reply, options.after);
+            return;
+          case "client":
+            reply.hijack();
+            noteGone(request, reply, noteWait);
+            return;
+          default:
+            throw error;
+        }
       }
     });
   }

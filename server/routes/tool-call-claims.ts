@@ -40,7 +40,7 @@ export function toolCallClaimRoutes(plainApp: FastifyInstance, context: ServerCo
       const answer =
         wanted.waitTimeout === 0
           ? { value: await claim(undefined) }
-          : await holdCallWait(context, request, reply, note, (wait) => claim(wait.signal));
+          : await holdCallWait(context, request, reply, mayClaim, note, (wait) => claim(wait.signal));
       if (answer === undefined) return;
       const { value } = answer;
       if (value.claimed && value.recognised === true) reply.header("idempotent-replayed", "true");
@@ -60,10 +60,14 @@ export function toolCallClaimRoutes(plainApp: FastifyInstance, context: ServerCo
 }
 
 /** Both answers tell what is stored, and both store something. */
-function requireBoth(request: FastifyRequest): Access {
-  const access = accessOf(request);
+function mayClaim(access: Access): void {
   access.requireWrite(callShape);
   access.requireRead(callShape);
+}
+
+function requireBoth(request: FastifyRequest): Access {
+  const access = accessOf(request);
+  mayClaim(access);
   refuseConditions(request.headers);
   return access;
 }

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import { type ErrorCode, OnceKvError } from "../../src/base/errors.js";
 import type { KnownOutcome } from "../../src/tool-calls/index.js";
+import type { Access } from "../access/access.js";
 import { jsonType, sendText } from "../answer.js";
 import { noteAs } from "../answer-log.js";
 import { callShape } from "../call-shape.js";
@@ -71,7 +72,7 @@ export function toolCallRecordRoutes(plainApp: FastifyInstance, context: ServerC
       );
       if (preferred !== undefined) reply.header("preference-applied", "wait");
       if (timeout > 0) noteAs(request, noteWait);
-      const answer = await holdCallWait(context, request, reply, noteWait, ({ signal }) =>
+      const answer = await holdCallWait(context, request, reply, mayRead, noteWait, ({ signal }) =>
         inRequestWords(() => calls.wait(key, { timeout, signal })),
       );
       if (answer === undefined) return;
@@ -84,7 +85,7 @@ export function toolCallRecordRoutes(plainApp: FastifyInstance, context: ServerC
     "/v1/tool-calls/:key/resolve",
     { bodyLimit, schema: { params, querystring: noQuery(), body: resolveBody, ...resolveDescription() } },
     async (request, reply) => {
-      requireBoth(request);
+      requireDecision(request);
       const { by, note, fingerprint, ...known } = request.body;
       const record = await inRequestWords(() =>
         calls.resolve(request.params.key, knownOutcome(known), { by, note, fingerprint }),
@@ -97,7 +98,7 @@ export function toolCallRecordRoutes(plainApp: FastifyInstance, context: ServerC
     "/v1/tool-calls/:key/approve",
     { bodyLimit, schema: { params, querystring: noQuery(), body: approveBody, ...approveDescription() } },
     async (request, reply) => {
-      requireBoth(request);
+      requireDecision(request);
       const record = await inRequestWords(() => calls.approve(request.params.key, request.body));
       sendText(drain, reply, 200, jsonType, JSON.stringify(record));
     },
@@ -107,20 +108,25 @@ export function toolCallRecordRoutes(plainApp: FastifyInstance, context: ServerC
     "/v1/tool-calls/:key",
     { schema: { params, querystring: noQuery(), body: emptyBody, ...forgetDescription() } },
     async (request, reply) => {
-      requireBoth(request);
+      requireDecision(request);
       const forgotten = await inRequestWords(() => calls.forget(request.params.key));
       sendText(drain, reply, 200, jsonType, JSON.stringify({ forgotten }));
     },
   );
 }
 
+function mayRead(access: Access): void {
+  access.requireRead(callShape);
+}
+
 function requireRead(request: FastifyRequest): void {
-  accessOf(request).requireRead(callShape);
+  mayRead(accessOf(request));
   refuseConditions(request.headers);
 }
 
-/** Deciding tells what is stored, also where it is refused. */
-function requireBoth(request: FastifyRequest): void {
+/** A worker must not be able to approve what it does. Deciding tells what is stored, also where it is refused. */
+function requireDecision(request: FastifyRequest): void {
+  accessOf(request).requireAdmin(callShape);
   accessOf(request).requireWrite(callShape);
   requireRead(request);
 }

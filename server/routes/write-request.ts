@@ -1,6 +1,8 @@
 import type { FastifyRequest } from "fastify";
 import { InvalidRequestError } from "../../src/base/errors.js";
 import type { Condition, WriteIdentity, WriteOptions } from "../../src/documents/contract.js";
+import type { Access } from "../access/access.js";
+import { callShape } from "../call-shape.js";
 import { accessOf } from "../context.js";
 import { idempotencyKey, writeIdFor } from "../idempotency-key.js";
 import { writeCondition } from "../precondition-headers.js";
@@ -21,7 +23,7 @@ export function writeRequest<Body extends WriteOptions>(
   body: Body,
 ): Body & DocumentPath & WriteIdentity {
   const access = accessOf(request);
-  access.requireWrite(path.shape);
+  requireWriteByHand(access, path.shape);
   if (body.return !== undefined) access.requireRead(path.shape);
   const hadCondition = body.if_match !== undefined;
   const write: Body & Mutable<DocumentPath & WriteIdentity> & { if_match?: Condition } = Object.assign(body, {
@@ -38,4 +40,15 @@ export function writeRequest<Body extends WriteOptions>(
   const key = idempotencyKey(request.raw);
   if (key !== undefined) write.write_id = writeIdFor(key, access.tokenName);
   return write;
+}
+
+/**
+ * Whether documents of a shape may be written as such. A record of a tool call can be made to say anything that way, an
+ * approval among it, so that it needs what deciding needs.
+ *
+ * @throws OnceKvError `forbidden`
+ */
+export function requireWriteByHand(access: Access, shape: string): void {
+  access.requireWrite(shape);
+  if (shape === callShape) access.requireAdmin(callShape);
 }

@@ -45,7 +45,7 @@ export const writeHeaders: { readonly [name: string]: TSchema } = {
 };
 
 const everyRoute: readonly ErrorCode[] = ["invalid_request", "internal"];
-const everyTokenRoute: readonly ErrorCode[] = ["unauthorized", "forbidden", "store_closed"];
+const everyTokenRoute: readonly ErrorCode[] = ["unauthorized", "forbidden", "rate_limited", "store_closed"];
 
 /** The descriptive part of a route's schema, complete with every error it may answer. */
 export function describeRoute(route: RouteDescription): DescriptiveSchema {

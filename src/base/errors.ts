@@ -12,6 +12,7 @@ export type ErrorCode =
   | "too_large"
   | "unsupported_media_type"
   | "write_id_conflict"
+  | "rate_limited"
   | "overloaded"
   | "store_failed"
   | "store_closed"
@@ -56,6 +57,7 @@ export const errorTable: { readonly [Code in ErrorCode]: ErrorFacts } = Object.f
   too_large: { status: 413, retryable: false, title: "The request is over a limit" },
   unsupported_media_type: { status: 415, retryable: false, title: "The body is not JSON" },
   write_id_conflict: { status: 422, retryable: false, title: "The write id was used for another request" },
+  rate_limited: { status: 429, retryable: true, title: "There are too many requests of one sender" },
   // The store cannot do it now.
   overloaded: { status: 503, retryable: true, title: "Too many writes wait for the disk" },
   store_failed: { status: 503, retryable: false, title: "The store could not write and must be reopened" },

@@ -15,6 +15,7 @@ const notApplied: ReadonlySet<unknown> = new Set([
   "route_not_found",
   "method_not_allowed",
   "unsupported_media_type",
+  "rate_limited",
   "overloaded",
   "store_failed",
   "store_closed",

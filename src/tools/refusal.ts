@@ -26,6 +26,7 @@ export interface ToolRefusal {
 
 /** The store's own faults. */
 const storeFaults: ReadonlySet<ErrorCode> = new Set([
+  "rate_limited",
   "overloaded",
   "store_failed",
   "store_closed",

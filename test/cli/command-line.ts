@@ -95,7 +95,7 @@ export class ServeProcess {
   static async start(...args: string[]): Promise<ServeProcess> {
     const child = startCli(["serve", "--port", "0", ...args]);
     const end = ended(child);
-    const line = await Promise.race([textUntil(child.stdout, "http://"), end]);
+    const line = await Promise.race([textUntil(child.stdout, "://"), end]);
     if (typeof line !== "string") throw new Error(`serve ended with ${line.code}: ${line.stderr}`);
     return new ServeProcess(child, line.trimEnd(), end);
   }
@@ -107,7 +107,7 @@ export class ServeProcess {
   }
 
   get url(): string {
-    return /http:\/\/[^\s,"]+/.exec(this.firstLine)?.[0] ?? "";
+    return /https?:\/\/[^\s,"]+/.exec(this.firstLine)?.[0] ?? "";
   }
 
   /** Sends a signal and waits for the end. */

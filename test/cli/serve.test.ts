@@ -3,6 +3,7 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { selfSigned } from "../server/self-signed.js";
 import { ended, runCli, runProcess, ServeProcess, startCli, temporaryFolder, textUntil } from "./command-line.js";
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
@@ -90,10 +91,46 @@ test("tokens: made by one command, asked for by the server, sent by the others",
   await writeFile(tokenFile, `${token}\n`);
   expect(await runCli(["get", "note", "1", ...url, "--token-file", tokenFile])).toMatchObject({ code: 0 });
   expect(await runCli(["stats", ...url, "--token", token])).toMatchObject({ code: 0 });
+
+  // The server takes what the command adds, as it runs.
+  const late = await runCli(["token", "late", "--read", "note", "--no-admin", "--add-to", file]);
+  expect(late.stdout).toContain("a server that runs with this file takes it at once");
+  const lateToken = /okv_[\w-]+/.exec(late.stdout)?.[0] ?? "";
+  const asLate = { headers: { authorization: `Bearer ${lateToken}` } };
+  while ((await fetch(`${server.url}/v1/documents/note/1`, asLate)).status === 401) await new Promise(setImmediate);
+  expect(await runCli(["get", "note", "1", ...url, "--token", lateToken])).toMatchObject({ code: 0 });
+  const numbers = await runCli(["stats", ...url, "--token", lateToken]);
+  expect(numbers).toMatchObject({ code: 1, stdout: "" });
+  expect(numbers.stderr).toContain("may not administer all shapes");
   await server.stop();
 
   const open = await runCli(["serve", "--port", "0", "--host", "0.0.0.0", "--data", join(folder.path, "open")]);
   expect(open).toMatchObject({ code: 2, stdout: "" });
+});
+
+test("serve speaks HTTPS with a key and a certificate, and commands that are given it know the server", async () => {
+  const { key, cert } = selfSigned();
+  const [keyFile, certFile] = [join(folder.path, "key.pem"), join(folder.path, "cert.pem")];
+  await writeFile(keyFile, key);
+  await writeFile(certFile, cert);
+  const data = join(folder.path, "secured");
+  const server = await ServeProcess.start("--data", data, "--tls-key", keyFile, "--tls-cert", certFile);
+  expect(server.firstLine).toMatch(/^oncekv listens on https:\/\/127\.0\.0\.1:\d+, /);
+  const known = ["--url", server.url, "--ca", certFile];
+  expect(await runCli(["put", "note", "1", "{}", ...known])).toMatchObject({ code: 0 });
+  expect(await runCli(["stats", ...known])).toMatchObject({ code: 0 });
+  const stranger = await runCli(["get", "note", "1", "--url", server.url]);
+  expect(stranger).toMatchObject({ code: 1, stdout: "" });
+  expect(stranger.stderr).toContain("NODE_EXTRA_CA_CERTS");
+  const extra = { env: { NODE_EXTRA_CA_CERTS: certFile } };
+  expect(await runProcess(["get", "note", "1", "--url", server.url], extra)).toMatchObject({ code: 0 });
+  expect(await server.stop()).toMatchObject({ code: 0 });
+
+  const half = await runCli(["serve", "--port", "0", "--data", data, "--tls-key", keyFile]);
+  expect(half).toMatchObject({ code: 2, stdout: "" });
+  const wrong = await runCli(["serve", "--port", "0", "--data", data, "--tls-key", certFile, "--tls-cert", certFile]);
+  expect(wrong).toMatchObject({ code: 2, stdout: "" });
+  expect(wrong.stderr).toContain("cert.pem holds no private key in PEM");
 });
 
 test("watch prints each commit as one line, resumes, and ends with 0 when interrupted", async () => {

@@ -38,7 +38,8 @@ function spent(state: RetryState): RetryState {
 
 describe("whether a request is sent again", () => {
   test("after a lost answer, a refused connection, and answers that say not now", () => {
-    const faults = [lost, unsent, problem("overloaded"), problem("store_closed"), problem("unavailable")];
+    const busy = [problem("overloaded"), problem("rate_limited")];
+    const faults = [lost, unsent, ...busy, problem("store_closed"), problem("unavailable")];
     const pages = [408, 429, 502, 503, 504].map((status) => page(status));
     for (const state of [read, write]) {
       for (const fault of [...faults, ...pages]) expect(decideRetry(fault, state, 0.5).kind).toBe("retry");
@@ -118,7 +119,7 @@ describe("what is told when a write is given up", () => {
   });
 
   test("what the store said, if it did not apply it", () => {
-    for (const code of ["overloaded", "store_closed", "store_failed"] as const) {
+    for (const code of ["overloaded", "rate_limited", "store_closed", "store_failed"] as const) {
       expect(decideRetry(problem(code), spent(write), 1)).toEqual({ kind: "give_up", as: "refusal" });
     }
   });

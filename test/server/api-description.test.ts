@@ -94,6 +94,7 @@ test("errors are described as problems, with the headers that come with them", a
     "413",
     "415",
     "422",
+    "429",
     "500",
     "503",
   ]);
