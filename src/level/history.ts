@@ -1,9 +1,10 @@
 import type { AnchoredClock } from "../base/clock.js";
 import { OnceKvError } from "../base/errors.js";
 import type { LoggedCommit } from "./commit.js";
-import { everyLogEntry, logKey } from "./keys.js";
+import { everyLogEntry, logKey, numberOfKey } from "./keys.js";
 import { type Level, writeBatch } from "./level.js";
-import { decodeLogCommits, type LogHeader } from "./log-entry.js";
+import { decodeLogCommits, type LogHeader, previousOf } from "./log-entry.js";
+import { damaged } from "./sealed.js";
 
 /** How much of the past a store keeps for `watch` to resume from; whichever bound is met first. */
 export interface HistoryOptions {
@@ -77,8 +78,16 @@ export class History {
     let bytes = 0;
     // By bytes and not by entries, and no further ahead: a group may hold batches of several megabytes.
     const range = { gt: logKey(since), lte: logKey(until), highWaterMarkBytes: bytesMax };
+    let seen = since;
     for await (const [key, value] of this.#level.iterator(range)) {
       commits.push(...decodeLogCommits(key, value, since));
+      // A damaged table can hide an entry; whoever watches must not pass it by.
+      const previous = previousOf(value);
+      if (previous > seen) {
+        this.checkReaches(since);
+        throw damaged(`the log has a gap between revisions ${seen} and ${previous + 1}`);
+      }
+      seen = numberOfKey(key);
       bytes += value.length;
       if (bytes >= bytesMax) break;
     }
