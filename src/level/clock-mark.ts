@@ -1,6 +1,5 @@
 import type { AnchoredClock, Clock } from "../base/clock.js";
-import { type Level, writeBatch } from "./level.js";
-import { putMeta } from "./meta.js";
+import type { GroupCommit } from "./group-commit.js";
 
 const intervalMs = 1000;
 
@@ -9,25 +8,18 @@ const intervalMs = 1000;
  * after a crash, and a wall clock that was set back meanwhile, what has expired stays expired.
  */
 export class ClockMark {
-  readonly #level: Level;
   readonly #timers: Clock;
   readonly #clock: AnchoredClock;
-  readonly #sync: boolean;
+  readonly #groups: GroupCommit;
   readonly #isNeeded: () => boolean;
   #last: number;
   #cancelTimer: (() => void) | undefined;
 
-  constructor(
-    level: Level,
-    timers: Clock,
-    clock: AnchoredClock,
-    options: { readonly sync: boolean; readonly isNeeded: () => boolean },
-  ) {
-    this.#level = level;
+  constructor(timers: Clock, clock: AnchoredClock, groups: GroupCommit, isNeeded: () => boolean) {
     this.#timers = timers;
     this.#clock = clock;
-    this.#sync = options.sync;
-    this.#isNeeded = options.isNeeded;
+    this.#groups = groups;
+    this.#isNeeded = isNeeded;
     this.#last = clock.now();
   }
 
@@ -41,8 +33,7 @@ export class ClockMark {
       const now = this.#clock.now();
       if (now - this.#last >= intervalMs && this.#isNeeded()) {
         this.#last = now;
-        // A mark that fails is no harm: the next commit will meet the same disk and say so.
-        writeBatch(this.#level, [putMeta("clock", now)], { sync: this.#sync }).catch(() => {});
+        this.#groups.markClock();
       }
       this.start();
     });

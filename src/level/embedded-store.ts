@@ -128,6 +128,7 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
       writeIds,
       revision: recovered.revision,
       logBytes: recovered.logBytes,
+      takeCut: () => this.#history.takeCut(),
       onDurable: (group, log, index) => {
         if (log !== undefined) {
           this.#clockMark.noteDurable(log.time);
@@ -149,10 +150,7 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
     });
     this.#writes = new WritePath({ clock, limits: this.limits, reader, groups, writeIds, shapes });
     this.#sweeper = new Sweeper(level, timers, clock, reader, groups, options.sweep ?? true);
-    this.#clockMark = new ClockMark(level, timers, clock, {
-      sync: options.durability === "durable",
-      isNeeded: () => this.#sweeper.hasDeadlines && groups.failure === undefined,
-    });
+    this.#clockMark = new ClockMark(timers, clock, groups, () => this.#sweeper.hasDeadlines);
   }
 
   /** The newest durable commit. */
@@ -305,6 +303,7 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
     await this.#history.close();
     try {
       if (this.#groups.failure === undefined) {
+        await this.#history.finishCut();
         if (this.#durability === "buffered") await flushToTables(this.#level);
         await markClean(this.#level, this.#durability, this.#clock.now());
       }

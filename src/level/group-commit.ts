@@ -8,6 +8,7 @@ import { type Dependent, Group, type StagedState } from "./group.js";
 import { documentName, logKey } from "./keys.js";
 import { type Level, type LevelOperation, writeBatch } from "./level.js";
 import { encodeLogEntry, type LogHeader } from "./log-entry.js";
+import { putMeta } from "./meta.js";
 import { noteBytes, type WriteIds, type WriteNote } from "./write-ids.js";
 
 /**
@@ -19,6 +20,10 @@ import { noteBytes, type WriteIds, type WriteNote } from "./write-ids.js";
  *
  * A staged state is what the next write to the same document is judged by, but no reader sees it before it is durable,
  * and no answer that rests on it is given before.
+ *
+ * Whatever is written while the store is open goes through here, one batch at a time, housekeeping included. LevelDB
+ * goes on after an append to its log that failed half way, on a full disk say, and what it writes behind the torn record
+ * cannot be read again: no batch may follow one that failed, whatever was in it.
  */
 
 export interface GroupCommitOptions {
@@ -31,6 +36,8 @@ export interface GroupCommitOptions {
   readonly revision: number;
   /** The running total of the log's size. */
   readonly logBytes: number;
+  /** Gives the log's oldest entries that are no longer kept; they go with the group that is about to be written. */
+  readonly takeCut: () => readonly Buffer[];
   /** Called for each group once it is durable, before its callers are answered. */
   readonly onDurable: (group: Group, log: LogHeader | undefined, index: readonly LevelOperation[]) => void;
 }
@@ -43,6 +50,7 @@ export class GroupCommit {
   readonly #clock: AnchoredClock;
   readonly #sync: boolean;
   readonly #writeIds: WriteIds;
+  readonly #takeCut: GroupCommitOptions["takeCut"];
   readonly #onDurable: GroupCommitOptions["onDurable"];
   /** Groups that are full and wait for their turn, oldest first. */
   readonly #full: Group[] = [];
@@ -63,6 +71,7 @@ export class GroupCommit {
     this.#clock = options.clock;
     this.#sync = options.sync;
     this.#writeIds = options.writeIds;
+    this.#takeCut = options.takeCut;
     this.#onDurable = options.onDurable;
     this.#assigned = options.revision;
     this.#durable = options.revision;
@@ -186,6 +195,13 @@ export class GroupCommit {
     this.#schedule();
   }
 
+  /** Has the store's now persisted, with the next group. */
+  markClock(): void {
+    if (this.#failure !== undefined) return;
+    this.#gathering.marksClock = true;
+    this.#schedule();
+  }
+
   /** Resolves when `group` is durable; rejects when its writes are lost. */
   whenDurable(group: Group): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -265,10 +281,15 @@ export class GroupCommit {
         header = entry.header;
         index = indexOperations(group.commits, last);
         operations.push({ type: "put", key, value: entry.value }, ...index);
+        // Only with commits, which are synced: a deletion that is lost while a later one is kept would leave a gap.
+        for (const cut of this.#takeCut()) operations.push({ type: "del", key: cut });
+      } else if (group.marksClock) {
+        operations.push(putMeta("clock", now));
       }
       operations.push(...this.#writeIds.operations(notes, noteNumber, now));
       // Dropping entries of the expiry index needs no sync: a stale mention is harmless.
-      await writeBatch(this.#level, operations, { sync: this.#sync && group.commits.length + notes.length > 0 });
+      const needsSync = group.commits.length + notes.length > 0 || group.marksClock;
+      await writeBatch(this.#level, operations, { sync: this.#sync && needsSync });
       this.#durable = last ?? this.#durable;
       this.#logBytes = header?.totalBytes ?? this.#logBytes;
       this.#stagedBytes -= group.bytes;

@@ -19,6 +19,8 @@ export class Group {
   readonly notes: Map<string, WriteNote> = new Map();
   /** Entries of the expiry index that the sweeper is done with. */
   readonly sweptEntries: Buffer[] = [];
+  /** Whether the store's now is to be persisted, although nothing else may be. */
+  marksClock = false;
   readonly dependents: Dependent[] = [];
   /** Writes that were refused because of a state in this group. They are told first. */
   readonly refused: Dependent[] = [];
@@ -36,7 +38,7 @@ export class Group {
   }
 
   get isEmpty(): boolean {
-    return this.commits.length === 0 && this.notes.size === 0 && this.sweptEntries.length === 0;
+    return this.commits.length === 0 && this.notes.size === 0 && this.sweptEntries.length === 0 && !this.marksClock;
   }
 
   get isFull(): boolean {

@@ -1,9 +1,10 @@
 import type { AnchoredClock } from "../base/clock.js";
 import { OnceKvError } from "../base/errors.js";
 import type { LoggedCommit } from "./commit.js";
-import { everyLogEntry, logKey } from "./keys.js";
-import type { Level } from "./level.js";
-import { decodeLogCommits, type LogHeader } from "./log-entry.js";
+import { everyLogEntry, logKey, numberOfKey } from "./keys.js";
+import { type Level, writeBatch } from "./level.js";
+import { decodeLogCommits, type LogHeader, previousOf } from "./log-entry.js";
+import { damaged } from "./sealed.js";
 
 /** How much of the past a store keeps for `watch` to resume from; whichever bound is met first. */
 export interface HistoryOptions {
@@ -20,6 +21,9 @@ interface Mark {
   readonly totalBytes: number;
 }
 
+/** Entries that leave the log with one group of commits: few enough that the group does not wait for them. */
+const cutEntriesMax = 256;
+
 /** The log, as the past: reading it from a revision on, and cutting off what is older than its bounds. */
 export class History {
   readonly #level: Level;
@@ -30,7 +34,11 @@ export class History {
   readonly #marks: Mark[] = [];
   #floor: number;
   #newest: Mark;
-  #cutting: Promise<void> | undefined;
+  /** The newest entry that has been given to a group to take off the disk. */
+  #cutKey: Buffer = everyLogEntry().gte;
+  /** The next entries to go, oldest first. */
+  #cut: readonly Buffer[] = [];
+  #readingCut: Promise<void> | undefined;
 
   /** @param state the revision after which every change is kept, and the newest entry */
   constructor(
@@ -70,8 +78,16 @@ export class History {
     let bytes = 0;
     // By bytes and not by entries, and no further ahead: a group may hold batches of several megabytes.
     const range = { gt: logKey(since), lte: logKey(until), highWaterMarkBytes: bytesMax };
+    let seen = since;
     for await (const [key, value] of this.#level.iterator(range)) {
       commits.push(...decodeLogCommits(key, value, since));
+      // A damaged table can hide an entry; whoever watches must not pass it by.
+      const previous = previousOf(value);
+      if (previous > seen) {
+        this.checkReaches(since);
+        throw damaged(`the log has a gap between revisions ${seen} and ${previous + 1}`);
+      }
+      seen = numberOfKey(key);
       bytes += value.length;
       if (bytes >= bytesMax) break;
     }
@@ -91,12 +107,22 @@ export class History {
     ) {
       this.#marks.push({ last: header.last, time: header.time, totalBytes: header.totalBytes });
     }
-    this.trim();
+    this.#trim();
+  }
+
+  /**
+   * The oldest entries on disk that are no longer kept, for the group that is about to be written: it takes them off the
+   * disk, from the front, so that a crash half way leaves a log without a gap.
+   */
+  takeCut(): readonly Buffer[] {
+    const cut = this.#cut;
+    this.#cut = [];
+    this.#cutKey = cut.at(-1) ?? this.#cutKey;
+    return cut;
   }
 
   /** Cuts the log where it is over a bound. The newest entry always stays: it carries the counter and the clock. */
-  trim(): void {
-    if (this.#cutting !== undefined) return;
+  #trim(): void {
     const now = this.#clock.now();
     let cut: Mark | undefined;
     for (const mark of this.#marks) {
@@ -105,20 +131,47 @@ export class History {
       if ((!tooOld && !tooLarge) || mark.last >= this.#newest.last) break;
       cut = mark;
     }
-    if (cut === undefined) return;
-    while (this.#marks[0] !== undefined && this.#marks[0].last <= cut.last) this.#marks.shift();
-    this.#floor = cut.last;
-    // From the front: a crash half way leaves a log without a gap.
-    this.#cutting = this.#level
-      .clear({ gte: everyLogEntry().gte, lte: logKey(cut.last) })
-      .catch(() => {}) // The next cut begins at the front again.
-      .then(() => {
-        this.#cutting = undefined;
+    if (cut !== undefined) {
+      while (this.#marks[0] !== undefined && this.#marks[0].last <= cut.last) this.#marks.shift();
+      this.#floor = cut.last;
+    }
+    this.#readCut();
+  }
+
+  /** Reads which entries go next, off the event loop; the next group takes them. */
+  #readCut(): void {
+    if (this.#readingCut !== undefined || this.#cut.length > 0) return;
+    const range = { gt: this.#cutKey, lte: logKey(this.#floor), limit: cutEntriesMax };
+    if (Buffer.compare(range.gt, range.lte) >= 0) return;
+    this.#readingCut = this.#level
+      .keys<Buffer>(range)
+      .all()
+      .then(
+        (keys) => {
+          this.#cut = keys;
+          if (keys.length === 0) this.#cutKey = range.lte;
+        },
+        () => {}, // They are looked for again after the next group.
+      )
+      .finally(() => {
+        this.#readingCut = undefined;
       });
   }
 
-  /** Waits for a cut that is under way. */
+  /** Waits for a read that is under way. */
   async close(): Promise<void> {
-    await this.#cutting;
+    await this.#readingCut;
+  }
+
+  /** Takes off the disk what is still to be cut, when no group will come any more to take it along. */
+  async finishCut(): Promise<void> {
+    for (;;) {
+      this.#readCut();
+      await this.#readingCut;
+      const cut = this.takeCut();
+      if (cut.length === 0) return;
+      const operations = cut.map((key) => ({ type: "del" as const, key }));
+      await writeBatch(this.#level, operations, { sync: true });
+    }
   }
 }

@@ -83,6 +83,11 @@ export function decodeLogHeader(key: Buffer, value: Buffer): LogHeader {
   };
 }
 
+/** The last revision before an entry that has been decoded. */
+export function previousOf(value: Buffer): number {
+  return value.readDoubleBE(5);
+}
+
 /** Reads an entry's commits after revision `after`; `store_damaged` when the entry is not what was written. */
 export function decodeLogCommits(key: Buffer, value: Buffer, after: number): LoggedCommit[] {
   decodeLogHeader(key, value);

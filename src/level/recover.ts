@@ -9,6 +9,12 @@ import { checkFormat, dataFormat, deleteMeta, putMeta, readMeta } from "./meta.j
 /** Entries at the end of the log that are checked for a gap at every open. */
 const checkedEntries = 64;
 
+/**
+ * Bytes of the log that are checked where they may not have been synced. LevelDB keeps at most two files of 16 MiB whose
+ * content is in no table yet; a loss of power can take the end of the older one although the newer one is there.
+ */
+const unsyncedBytesMax = 64 * 1024 * 1024;
+
 /** Where an earlier life of the store has left off. */
 export interface Recovered {
   readonly revision: number;
@@ -48,7 +54,9 @@ export function revisionAfterLoss(revision: number, wallNow: number): number {
 export async function recover(level: Level, options: RecoverOptions): Promise<Recovered> {
   await checkFormat(level, options.where);
   const base = readMeta(level, "base_revision") ?? 0;
-  const end = await readLogEnd(level, base);
+  const session = readMeta(level, "session");
+  const unsynced = session?.durability === "buffered" && !session.clean;
+  const end = await readLogEnd(level, base, unsynced);
   const damage = (await noteDamage(level, options.dropped)) ?? end.damage;
   if (damage !== undefined && !options.acceptLoss) {
     throw new OnceKvError(
@@ -60,8 +68,6 @@ export async function recover(level: Level, options: RecoverOptions): Promise<Re
 
   const last = Math.max(base, end.newest?.last ?? 0);
   const clockMark = Math.max(readMeta(level, "clock") ?? 0, end.newest?.time ?? 0);
-  const session = readMeta(level, "session");
-  const unsynced = session?.durability === "buffered" && !session.clean;
   const operations = [
     putMeta("format", dataFormat),
     putMeta("session", { durability: options.durability, clean: false }),
@@ -103,12 +109,18 @@ export async function markClean(level: Level, durability: "durable" | "buffered"
   });
 }
 
-/** Reads the newest stretch of the log and checks that no entry is missing in it. */
-async function readLogEnd(level: Level, base: number): Promise<LogEnd> {
+/**
+ * Reads the newest stretch of the log and checks that no entry is missing in it.
+ * @param unsynced whether the store was left without a sync of its newest writes
+ */
+async function readLogEnd(level: Level, base: number, unsynced: boolean): Promise<LogEnd> {
   let newest: LogHeader | undefined;
   let newer: LogHeader | undefined;
-  const range = { ...everyLogEntry(), reverse: true, limit: checkedEntries };
-  for await (const [key, value] of level.iterator(range)) {
+  let checked = 0;
+  for await (const [key, value] of level.iterator({ ...everyLogEntry(), reverse: true })) {
+    const bytes = (newest?.totalBytes ?? 0) - (newer?.totalBytes ?? 0);
+    if (checked >= checkedEntries && !(unsynced && bytes < unsyncedBytesMax)) break;
+    checked += 1;
     let header: LogHeader;
     try {
       header = decodeLogHeader(key, value);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../src/base/manual-clock.js";
-import { openFaultyStore, stateOf } from "./faulty-level.js";
+import { openFaultyStore, settle, stateOf } from "./faulty-level.js";
 
 const note = (id: string, n: number) => ({ shape: "note", id, set: { n } });
 
@@ -127,6 +127,21 @@ describe("a batch that the disk refuses", () => {
       await store.close();
     },
   );
+
+  it("ends writing also when it held nothing but a mark of the clock: nothing may follow it in LevelDB's log", async () => {
+    const clock = new ManualClock();
+    const { store, level } = await openFaultyStore({ clock, sweep: false });
+    await store.put({ ...note("lease", 1), ttl: 1000 });
+    level.fault = fault;
+    clock.advance(1000);
+    await settle();
+    level.fault = undefined;
+    expect(store.stats().failed).toBe(true);
+    const batches = level.batches;
+    await expect(store.put(note("a", 1))).rejects.toMatchObject({ code: "store_failed" });
+    await store.close();
+    expect(level.batches).toBe(batches);
+  });
 
   it("leaves the sweeper's expired documents absent", async () => {
     const clock = new ManualClock();

@@ -169,6 +169,25 @@ describe("damage", () => {
     await (await openStore({ dataDir })).close();
   });
 
+  test("a watcher that catches up over a gap in the log, far behind its end, is told so and not led past it", async () => {
+    const dataDir = await filledStore();
+    await tamper(dataDir, async (level) => {
+      await level.del(entryOf(await entriesOf(level, "l"), 100)[0]);
+    });
+    const store = await openStore({ dataDir });
+    const revisions: number[] = [];
+    const watching = (async () => {
+      for await (const { revision } of store.watch({ since: 0 })) revisions.push(revision);
+    })();
+    const error = await rejection(watching, "store_damaged");
+    assert.match(error.message, /gap between revisions 100 and 102/);
+    assert.deepEqual(
+      revisions,
+      revisions.map((_, place) => place + 1),
+    );
+    await store.close();
+  });
+
   test("a store of a newer format is refused with both versions named, and not touched", async () => {
     const dataDir = await filledStore();
     const key = Buffer.from("mformat");

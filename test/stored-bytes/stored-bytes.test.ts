@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { expect, test } from "vitest";
+import { SeededRandom } from "../crash/seeded-random.js";
+import type { Reading } from "./reading.js";
+import { damageMany, judge } from "./stored-bytes.js";
+
+test("any damage to a stored file is an error that says so, or harmless: no wrong value, no silent gap, no end of the process", async () => {
+  const random = new SeededRandom();
+  console.log(`seed of the damages: ${random.seed}`);
+  const counts = await damageMany(random, 100);
+  console.log(JSON.stringify(counts));
+  expect(Object.keys(counts).length).toBeGreaterThan(2);
+});
+
+test("what breaks a promise is found", () => {
+  const whole: Reading = { right: 2, errors: 0, missing: [], wrong: [], foreign: [], isFound: false, revision: 2 };
+  const documents = [
+    { id: "a", fields: {}, revision: 1 },
+    { id: "b", fields: {}, revision: 2 },
+  ];
+  const about = { file: "000005.log", what: "bit 1 of byte 2 of 3 flipped" };
+  const judged = (reading: Reading | string): string => judge(about, reading, documents, "/data");
+  assert.equal(judged(whole), "harmless");
+  assert.equal(judged({ ...whole, missing: ["b"], revision: 1 }), "the log ends early, at a moment of the past");
+  assert.throws(() => judged({ ...whole, missing: ["a"] }), /nothing says so/);
+  assert.throws(() => judged({ ...whole, wrong: ["a: {}"] }), /wrong values/);
+  assert.throws(() => judged({ ...whole, foreign: ["TypeError"] }), /not ours/);
+  assert.throws(() => judged({ ...whole, refused: { code: "internal", message: "" } }), /internal/);
+  assert.throws(() => judged("the process ended with SIGSEGV"), /SIGSEGV/);
+});
