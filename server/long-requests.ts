@@ -3,9 +3,9 @@ import { OnceKvError } from "../src/base/errors.js";
 
 /** Why a request that would go on was ended. */
 export class RequestEnded extends Error {
-  readonly by: "client" | "server" | "token";
+  readonly by: "client" | "server" | "token" | "stall";
 
-  constructor(by: "client" | "server" | "token") {
+  constructor(by: RequestEnded["by"]) {
     super(`the request was ended by the ${by}`);
     this.name = "RequestEnded";
     this.by = by;

@@ -40,7 +40,10 @@ export type {
 export { type ConditionFailure, PreconditionFailedError } from "./documents/precondition-failed.js";
 export {
   type BackupHeader,
+  type BackupOptions,
+  type BackupSink,
   type BackupSummary,
+  checkBackup,
   type DeclaredShape,
   type DeclaredShapes,
   EmbeddedStore,

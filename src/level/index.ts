@@ -1,5 +1,6 @@
-export { type BackupSummary, type RestoreSummary, restore } from "./backup.js";
-export type { BackupHeader } from "./backup-file.js";
+export { type BackupOptions, type BackupSummary, checkBackup, type RestoreSummary, restore } from "./backup.js";
+export type { BackupHeader, BackupSink } from "./backup-file.js";
+export { BackupTarget } from "./backup-target.js";
 export type { DeclaredShape, DeclaredShapes } from "./declared-shapes.js";
 export { EmbeddedStore } from "./embedded-store.js";
 export type { HistoryOptions } from "./history.js";
