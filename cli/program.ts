@@ -9,6 +9,7 @@ import { addGuardCommand } from "./commands/guard.js";
 import { addListCommand } from "./commands/list.js";
 import { addPatchCommand } from "./commands/patch.js";
 import { addPutCommand } from "./commands/put.js";
+import { addRepairCommand } from "./commands/repair.js";
 import { addRestoreCommand } from "./commands/restore.js";
 import { addServeCommand } from "./commands/serve.js";
 import { addStatsCommand } from "./commands/stats.js";
@@ -33,6 +34,7 @@ const commands = [
   addBackupCommand,
   addRestoreCommand,
   addVerifyCommand,
+  addRepairCommand,
   addTokenCommand,
 ];
 
@@ -49,7 +51,8 @@ Examples:
 
 Exit codes:
   0  done
-  1  it could not be done: folder locked or damaged, server out of reach, not allowed; problems found by verify
+  1  it could not be done: folder locked or damaged, server out of reach, not allowed; problems found by verify,
+     something lost in a repair
   2  it cannot be done as it was asked for: usage, a value that is refused, a size over a limit
   3  there is no such document
   4  a condition (--if-...) did not hold; nothing was written

@@ -24,6 +24,7 @@ export interface ServerContext {
   readonly drain: Drain;
   readonly waits: LongRequests;
   readonly streams: LongRequests;
+  readonly backups: LongRequests;
   readonly metrics: Metrics;
   readonly answerLog: AnswerLog;
   /** The tool calls of those who speak HTTP only. */

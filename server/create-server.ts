@@ -19,6 +19,7 @@ import { type ServerBounds, serverLimits } from "./limits.js";
 import { LongRequests } from "./long-requests.js";
 import { Metrics } from "./metrics.js";
 import { queryAsText, useSchemas } from "./request-validation.js";
+import { backupRoutes, oneBackup } from "./routes/backup.js";
 import { batchRoute } from "./routes/batch.js";
 import { changesRoutes } from "./routes/changes.js";
 import { writeRoutes } from "./routes/documents.js";
@@ -64,9 +65,10 @@ export function createServer(options: ServerOptions): FastifyInstance {
   const storeStats = options.stats ?? (() => statsOf(store));
   const waits = new LongRequests("waits", bounds.waitsMax ?? serverLimits.waitsMax);
   const streams = new LongRequests("streams", bounds.streamsMax ?? serverLimits.streamsMax);
+  const backups = oneBackup();
   const drain = new Drain({
     clock,
-    longRequests: [waits, streams],
+    longRequests: [waits, streams, backups],
     deadlineMs: bounds.drainDeadlineMs ?? serverLimits.drainDeadlineMs,
   });
   const served = serveCalls(store, clock);
@@ -103,6 +105,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     drain,
     waits,
     streams,
+    backups,
     metrics,
     answerLog: new AnswerLog(metrics, app.log),
     served,
@@ -161,6 +164,7 @@ function registerRoutes(app: FastifyInstance, context: ServerContext): void {
     toolCallClaimRoutes(scope, context);
     toolCallHolderRoutes(scope, context);
     toolCallRecordRoutes(scope, context);
+    backupRoutes(scope, context);
     operationRoutes(scope, context);
     done();
   });

@@ -6,6 +6,10 @@ export interface ServerLimits {
   readonly waitsMax: number;
   /** Streams of changes held at the same time, for the same reason. */
   readonly streamsMax: number;
+  /** Backups that are given out at the same time: each reads the whole store and holds a snapshot. */
+  readonly backupsMax: number;
+  /** Milliseconds in which the reader of a backup must take something, since nobody else gets one meanwhile. */
+  readonly backupStallMs: number;
   /** Milliseconds that `close` lets requests in flight finish. Orchestrators kill a process after 30 s or so. */
   readonly drainDeadlineMs: number;
   /** Milliseconds between the comments that keep a quiet stream alive: proxies cut one after 60 s, some after 30 s. */
@@ -34,6 +38,8 @@ export interface ServerLimits {
 export const serverLimits: ServerLimits = Object.freeze({
   waitsMax: 10_000,
   streamsMax: 10_000,
+  backupsMax: 1,
+  backupStallMs: 60_000,
   drainDeadlineMs: 10_000,
   heartbeatMs: 15_000,
   keepAliveMs: 72_000,

@@ -4,11 +4,11 @@ import type { Permit } from "./access/permit.js";
 
 /** Why a request that would go on was ended. */
 export class RequestEnded extends Error {
-  readonly by: "client" | "server" | "token";
+  readonly by: "client" | "server" | "token" | "stall";
   /** What to tell the client: that the server shuts down, or why its token no longer will do. */
   readonly fault: OnceKvError;
 
-  constructor(by: "client" | "server" | "token", fault?: OnceKvError) {
+  constructor(by: "client" | "server" | "token" | "stall", fault?: OnceKvError) {
     super(`the request was ended by the ${by}`);
     this.name = "RequestEnded";
     this.by = by;

@@ -14,7 +14,8 @@ export function addVerifyCommand(program: Command, terminal: Terminal): void {
     .addHelpText(
       "after",
       `
-Reads every document, expiry entry and log entry, and compares them. No document is changed. No other process may have
+Reads every document, expiry entry and log entry, compares them, and looks at the checksums of the files. No document is
+changed. No other process may have
 the folder open. Exit code 1: problems were found; they are listed, the first hundred of them.
 
 Example:
@@ -38,7 +39,10 @@ Example:
             `${write_id_entries} write id entries checked`,
         );
         if (report.ok) await terminal.print("no problem was found");
-        else terminal.note(`oncekv: ${report.problem_count} problems were found; restore a backup`);
+        else
+          terminal.note(
+            `oncekv: ${report.problem_count} problems were found; restore a backup, or see what \`oncekv repair\` salvages`,
+          );
       }
       if (!report.ok) throw new EndedWith(exitCodes.failed);
     });

@@ -5,6 +5,11 @@ import { isWellFormed } from "./well-formed.js";
 
 const shapePattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
+/** Whether a text can be the name of a shape. */
+export function isShape(text: string): boolean {
+  return shapePattern.test(text);
+}
+
 /** Judges the name of a shape and returns it. @throws InvalidRequestError */
 export function checkShape(value: unknown, path: string): string {
   if (typeof value !== "string") throw new InvalidRequestError(path, `must be a string, not ${kindOf(value)}`);

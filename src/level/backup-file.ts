@@ -1,15 +1,13 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
-import { dirname } from "node:path";
 import { OnceKvError } from "../base/errors.js";
 
 /**
- * A backup file: a line that names the format, a JSON line about the backup, then the documents as they are stored (key
- * and value, each behind its length), an end mark with their number, and a SHA-256 of everything before it.
+ * A backup: a line that names the format, a JSON line about the backup, then the documents as they are stored (key and
+ * value, each behind its length), an end mark with their number, and a SHA-256 of everything before it.
  *
- * It is written under another name and renamed when it is whole and synced, so a file under its own name is never half
- * a backup.
+ * One that ends early, in a file or on its way over the network, lacks its end mark and its checksum, so it is never
+ * taken for a whole one.
  */
 const magic = "oncekv backup 1\n";
 const documentMark = 1;
@@ -25,24 +23,24 @@ export interface BackupHeader {
   readonly taken_at: string;
 }
 
+/** Where the bytes of a backup go. */
+export interface BackupSink {
+  /** Takes the next bytes, about a quarter of a mebibyte; no more come until its promise resolves. */
+  write(bytes: Buffer): Promise<void>;
+}
+
+/** Puts a backup's bytes together, and holds no more of them than a buffer and one document. */
 export class BackupWriter {
-  readonly #file: string;
-  readonly #handle: FileHandle;
+  readonly #sink: BackupSink;
   readonly #hash = createHash("sha256");
   #chunks: Buffer[] = [];
   #bytes = 0;
   #documents = 0;
   #total = 0;
 
-  static async create(file: string, header: BackupHeader): Promise<BackupWriter> {
-    const writer = new BackupWriter(file, await open(partial(file), "w", 0o600));
-    await writer.#append(Buffer.from(`${magic}${JSON.stringify(header)}\n`, "utf8"));
-    return writer;
-  }
-
-  private constructor(file: string, handle: FileHandle) {
-    this.#file = file;
-    this.#handle = handle;
+  constructor(sink: BackupSink, header: BackupHeader) {
+    this.#sink = sink;
+    this.#gather(Buffer.from(`${magic}${JSON.stringify(header)}\n`, "utf8"));
   }
 
   get documents(): number {
@@ -55,36 +53,24 @@ export class BackupWriter {
     head.writeUInt32BE(key.length, 1);
     head.writeUInt32BE(value.length, 5);
     this.#documents += 1;
-    await this.#append(Buffer.concat([head, key, value]));
+    this.#gather(Buffer.concat([head, key, value]));
+    if (this.#bytes >= bufferBytes) await this.#flush();
   }
 
-  /** Completes the file; resolves with its size in bytes. */
+  /** Completes the backup; resolves with its size in bytes when the sink has taken them all. */
   async finish(): Promise<number> {
     const end = Buffer.alloc(9);
     end[0] = endMark;
     end.writeDoubleBE(this.#documents, 1);
-    await this.#append(end);
+    this.#gather(end);
     await this.#flush();
-    await this.#handle.write(this.#hash.digest());
-    await this.#handle.sync();
-    await this.#handle.close();
-    await rename(partial(this.#file), this.#file);
-    const folder = await open(dirname(this.#file), "r");
-    await folder.sync();
-    await folder.close();
+    await this.#sink.write(this.#hash.digest());
     return this.#total + hashBytes;
   }
 
-  /** Gives up; leaves no file behind. */
-  async abandon(): Promise<void> {
-    await this.#handle.close().catch(() => {});
-    await rm(partial(this.#file), { force: true });
-  }
-
-  async #append(bytes: Buffer): Promise<void> {
+  #gather(bytes: Buffer): void {
     this.#chunks.push(bytes);
     this.#bytes += bytes.length;
-    if (this.#bytes >= bufferBytes) await this.#flush();
   }
 
   async #flush(): Promise<void> {
@@ -93,12 +79,8 @@ export class BackupWriter {
     this.#bytes = 0;
     this.#total += bytes.length;
     this.#hash.update(bytes);
-    await this.#handle.writeFile(bytes);
+    await this.#sink.write(bytes);
   }
-}
-
-function partial(file: string): string {
-  return `${file}.partial`;
 }
 
 /** Reads a backup from front to end. Throws `backup_invalid` when it is not whole; read to the end before you trust it. */

@@ -1,14 +1,13 @@
-import { access, readdir } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Clock, systemClock } from "../base/clock.js";
-import { OnceKvError } from "../base/errors.js";
-import { type BackupHeader, BackupWriter, invalid, readBackup } from "./backup-file.js";
+import { type BackupHeader, type BackupSink, BackupWriter, invalid, readBackup } from "./backup-file.js";
+import { BackupTarget } from "./backup-target.js";
 import { decodeDocument, isExpired, type StoredDocument } from "./document-codec.js";
-import { type IndexedCommit, indexOperations } from "./expiry-index.js";
+import { FolderFiller, requireEmpty } from "./fill-folder.js";
 import { toIso } from "./iso-time.js";
 import { everyDocument, parseDocumentKey } from "./keys.js";
-import { type Level, type LevelOperation, type LevelSnapshot, writeBatch } from "./level.js";
-import { dataFormat, putMeta } from "./meta.js";
+import type { Level, LevelSnapshot } from "./level.js";
 import { openFolder, resolveFolder } from "./open-folder.js";
 import { revisionAfterLoss } from "./recover.js";
 
@@ -23,31 +22,81 @@ export interface RestoreSummary extends BackupHeader {
   readonly base_revision: number;
 }
 
+/** How a backup is taken. */
+export interface BackupOptions {
+  /** Called now and then with the number of documents written so far. */
+  readonly onProgress?: (documents: number) => void;
+  /** Gives up when it aborts; the backup rejects with its reason. */
+  readonly signal?: AbortSignal;
+}
+
 const progressEvery = 10_000;
 
-/** Writes the living documents of a snapshot into a new file. Throws `store_damaged` rather than copy a damaged one. */
+/** What a snapshot is called in its backup. */
+interface Taken {
+  readonly revision: number;
+  /** The store's now, in milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** Writes the living documents of a snapshot into a sink. Throws `store_damaged` rather than copy a damaged one. */
+export async function backupTo(
+  level: Level,
+  snapshot: LevelSnapshot,
+  taken: Taken,
+  sink: BackupSink,
+  { onProgress, signal }: BackupOptions,
+): Promise<BackupSummary> {
+  const header = { revision: taken.revision, taken_at: toIso(taken.now) };
+  const writer = new BackupWriter(sink, header);
+  for await (const [key, value] of level.iterator<Buffer, Buffer>({ ...everyDocument(), snapshot })) {
+    signal?.throwIfAborted();
+    if (isExpired(decodeDocument(key, value), taken.now)) continue;
+    await writer.add(key, value);
+    if (writer.documents % progressEvery === 0) onProgress?.(writer.documents);
+  }
+  signal?.throwIfAborted();
+  return { ...header, documents: writer.documents, bytes: await writer.finish() };
+}
+
+/** The same into a new file, which is whole or not there. */
 export async function backup(
   level: Level,
   snapshot: LevelSnapshot,
-  taken: { readonly revision: number; readonly now: number },
+  taken: Taken,
   file: string,
-  onProgress?: (documents: number) => void,
+  options: BackupOptions,
 ): Promise<BackupSummary> {
-  const target = resolve(file);
-  const header = { revision: taken.revision, taken_at: toIso(taken.now) };
-  if (await exists(target)) throw new OnceKvError("backup_invalid", `${target} exists; choose a new file`);
-  const writer = await BackupWriter.create(target, header);
+  const target = await BackupTarget.create(file);
   try {
-    for await (const [key, value] of level.iterator<Buffer, Buffer>({ ...everyDocument(), snapshot })) {
-      if (isExpired(decodeDocument(key, value), taken.now)) continue;
-      await writer.add(key, value);
-      if (writer.documents % progressEvery === 0) onProgress?.(writer.documents);
-    }
-    return { ...header, documents: writer.documents, bytes: await writer.finish() };
+    const summary = await backupTo(level, snapshot, taken, target, options);
+    await target.finish();
+    return summary;
   } catch (error) {
-    await writer.abandon();
+    await target.abandon();
     throw error;
   }
+}
+
+/**
+ * Reads a backup file to its end and checks every document in it.
+ *
+ * @throws OnceKvError `backup_invalid` when it is not a whole backup
+ */
+export async function checkBackup(file: string): Promise<BackupSummary> {
+  const path = resolve(file);
+  let header: BackupHeader | undefined;
+  let documents = 0;
+  for await (const item of readBackup(path)) {
+    if (!("key" in item)) {
+      header = item;
+      continue;
+    }
+    documentOf(path, item);
+    documents += 1;
+  }
+  if (header === undefined) throw invalid(path, "it is empty");
+  return { revision: header.revision, taken_at: header.taken_at, documents, bytes: (await stat(path)).size };
 }
 
 /**
@@ -63,89 +112,29 @@ export async function restore(options: {
 }): Promise<RestoreSummary> {
   const file = resolve(options.file);
   const folder = resolveFolder(options.dataDir);
-  if ((await entriesOf(folder)).length > 0) {
-    throw new OnceKvError("store_unwritable", `${folder} is not empty; restore into a new folder`);
-  }
-  let header: BackupHeader | undefined;
-  let batches = 0;
-  for await (const batch of batchesOf(file, (found) => (header = found))) if (batch.length > 0) batches += 1;
-  if (header === undefined) throw invalid(file, "it is empty");
+  await requireEmpty(folder, "restore");
+  const { revision, taken_at, documents } = await checkBackup(file);
 
   const level = await openFolder(folder, { create: true });
   try {
-    const wallNow = (options.clock ?? systemClock).wallNow();
-    const baseRevision = revisionAfterLoss(header.revision, wallNow);
-    let documents = 0;
-    for await (const batch of batchesOf(file, () => {})) {
-      // The index entries of a batch are filed under numbers that no commit will ever have.
-      const filed = baseRevision - batches--;
-      await writeBatch(level, [...batch.flatMap(putDocument), ...indexOperations(batch, filed)], { sync: true });
-      documents += batch.length;
-      options.onProgress?.(documents);
+    const filler = new FolderFiller(level, options.onProgress);
+    for await (const item of readBackup(file)) {
+      if ("key" in item) await filler.add(item.key, documentOf(file, item));
     }
-    const facts = [
-      putMeta("format", dataFormat),
-      putMeta("base_revision", baseRevision),
-      putMeta("clock", Date.parse(header.taken_at)),
-      putMeta("session", { durability: "durable", clean: true }),
-    ];
-    // Without these facts, which come last, the folder is not taken for a store.
-    await writeBatch(level, facts, { sync: true });
-    return { ...header, documents, base_revision: baseRevision };
+    const wallNow = (options.clock ?? systemClock).wallNow();
+    const baseRevision = revisionAfterLoss(revision, wallNow);
+    await filler.finish(baseRevision, Date.parse(taken_at));
+    return { revision, taken_at, documents, base_revision: baseRevision };
   } finally {
     await level.close();
   }
 }
 
-/** The documents of a backup as commits, about a thousand at a time. */
-async function* batchesOf(file: string, onHeader: (header: BackupHeader) => void): AsyncGenerator<IndexedCommit[]> {
-  let batch: IndexedCommit[] = [];
-  let bytes = 0;
-  for await (const item of readBackup(file)) {
-    if (!("key" in item)) {
-      onHeader(item);
-      continue;
-    }
-    const { key, value } = item;
-    const { shape, id } = parseDocumentKey(key);
-    let document: StoredDocument;
-    try {
-      document = decodeDocument(key, value);
-    } catch (error) {
-      throw invalid(file, `document ${shape}/${JSON.stringify(id)} in it is damaged`, error);
-    }
-    const change = { key, document, previous: undefined };
-    batch.push({ changes: [change] });
-    bytes += value.length;
-    if (batch.length >= 1000 || bytes >= 4 * 1024 * 1024) {
-      yield batch;
-      batch = [];
-      bytes = 0;
-    }
-  }
-  if (batch.length > 0) yield batch;
-}
-
-function putDocument(commit: IndexedCommit): LevelOperation[] {
-  return commit.changes.flatMap(({ key, document }) =>
-    document === undefined ? [] : [{ type: "put" as const, key, value: document.value }],
-  );
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-async function entriesOf(folder: string): Promise<string[]> {
+function documentOf(file: string, { key, value }: { readonly key: Buffer; readonly value: Buffer }): StoredDocument {
   try {
-    return await readdir(folder);
+    return decodeDocument(key, value);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw new OnceKvError("store_unwritable", `${folder} cannot be used: ${(error as Error).message}`, {
-      cause: error,
-    });
+    const { shape, id } = parseDocumentKey(key);
+    throw invalid(file, `document ${shape}/${JSON.stringify(id)} in it is damaged`, error);
   }
 }

@@ -32,13 +32,14 @@ import {
   writeIdOf,
 } from "../documents/requests.js";
 import { checkKeys, checkList, checkScan, checkWait, checkWatch } from "../documents/requests-read.js";
-import { type BackupSummary, backup } from "./backup.js";
+import { type BackupOptions, type BackupSummary, backup, backupTo } from "./backup.js";
+import type { BackupSink } from "./backup-file.js";
 import { ClockMark } from "./clock-mark.js";
 import { ShapeRules } from "./declared-shapes.js";
 import { fieldsOf, toDocument } from "./document-codec.js";
 import { GroupCommit } from "./group-commit.js";
 import { History } from "./history.js";
-import { flushToTables, type Level } from "./level.js";
+import { flushToTables, type Level, type LevelSnapshot } from "./level.js";
 import { fromLevel } from "./level-errors.js";
 import { type LiveDocument, Reader } from "./reader.js";
 import { markClean, recover } from "./recover.js";
@@ -262,25 +263,17 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
     return this.#read(() => this.#sweeper.sweep());
   }
 
+  /** Writes all living documents, from one snapshot, into a new file, while the store is in use. */
+  async backup(file: string, options: BackupOptions = {}): Promise<BackupSummary> {
+    return this.#inSnapshot((snapshot, taken) => backup(this.#level, snapshot, taken, file, options));
+  }
+
   /**
-   * Writes all living documents, from one snapshot, into a new file, while the store is in use.
-   * @param options.onProgress called now and then with the number of documents written so far
+   * Writes the same bytes elsewhere, no faster than `sink` takes them. Hold on to nothing for long: until it is done the
+   * snapshot keeps LevelDB from giving back what is overwritten meanwhile, and `close` waits.
    */
-  async backup(
-    file: string,
-    options: { readonly onProgress?: (documents: number) => void } = {},
-  ): Promise<BackupSummary> {
-    return this.#read(async () => {
-      const now = this.#clock.now();
-      const durableRevision = this.#groups.durableRevision;
-      const snapshot = this.#level.snapshot();
-      try {
-        const taken = { revision: await this.#reader.revisionOf(snapshot, durableRevision), now };
-        return await backup(this.#level, snapshot, taken, file, options.onProgress);
-      } finally {
-        await snapshot.close();
-      }
-    });
+  async backupTo(sink: BackupSink, options: BackupOptions = {}): Promise<BackupSummary> {
+    return this.#inSnapshot((snapshot, taken) => backupTo(this.#level, snapshot, taken, sink, options));
   }
 
   /** Checks everything that is stored against itself, in one snapshot. What is wrong is in the report, not thrown. */
@@ -357,6 +350,21 @@ export class EmbeddedStore<Shapes = AnyShapes> implements DocumentStore<Shapes> 
     } catch (error) {
       return rethrowFromLevel(error);
     }
+  }
+
+  #inSnapshot<Result>(
+    read: (snapshot: LevelSnapshot, taken: { revision: number; now: number }) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#read(async () => {
+      const now = this.#clock.now();
+      const durableRevision = this.#groups.durableRevision;
+      const snapshot = this.#level.snapshot();
+      try {
+        return await read(snapshot, { revision: await this.#reader.revisionOf(snapshot, durableRevision), now });
+      } finally {
+        await snapshot.close();
+      }
+    });
   }
 
   /** Runs a read of several steps; `close` waits for it. */

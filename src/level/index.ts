@@ -1,8 +1,11 @@
-export { type BackupSummary, type RestoreSummary, restore } from "./backup.js";
-export type { BackupHeader } from "./backup-file.js";
+export { type BackupOptions, type BackupSummary, checkBackup, type RestoreSummary, restore } from "./backup.js";
+export type { BackupHeader, BackupSink } from "./backup-file.js";
+export { BackupTarget } from "./backup-target.js";
 export type { DeclaredShape, DeclaredShapes } from "./declared-shapes.js";
 export { EmbeddedStore } from "./embedded-store.js";
 export type { HistoryOptions } from "./history.js";
+export type { RevisionRange } from "./logged-states.js";
 export { openMemoryStore, openStore, type StoreOptions, verifyFolder } from "./open.js";
+export { type LostDocument, type LostStretch, type RepairReport, repairFolder } from "./repair.js";
 export type { MemoryStoreOptions, StoreStats } from "./store-options.js";
 export type { VerifyReport } from "./verify.js";

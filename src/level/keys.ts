@@ -96,6 +96,10 @@ export function metaKey(name: string): Buffer {
   return Buffer.from(`${metaTag}${name}`, "utf8");
 }
 
+export function everyMeta(): { gte: Buffer; lt: Buffer } {
+  return tagRange(metaTag.charCodeAt(0));
+}
+
 export function writeIdKey(number: number): Buffer {
   return tagAndNumber(writeIdTag, number);
 }
@@ -119,6 +123,20 @@ export function ownExpiryKey(deadline: number, document: Buffer): Buffer {
   key[9] = 1;
   document.copy(key, 10);
   return key;
+}
+
+/** Where no entry of any kind lies. */
+export function unusedRanges(): { gte: Buffer; lt: Buffer }[] {
+  const used = [documentTag.charCodeAt(0), logTag, metaTag.charCodeAt(0), writeIdTag, expiryTag];
+  const bounds = [0, ...used.flatMap((tag) => [tag, tag + 1]), 0xff];
+  const ranges: { gte: Buffer; lt: Buffer }[] = [];
+  for (let index = 0; index < bounds.length; index += 2) {
+    const [from = 0, to = 0] = bounds.slice(index, index + 2);
+    // A key of the byte 0xff alone and whatever follows it lies behind every range.
+    const lt = to === 0xff ? Buffer.alloc(64, 0xff) : Buffer.from([to]);
+    if (from < to) ranges.push({ gte: from === 0 ? Buffer.alloc(0) : Buffer.from([from]), lt });
+  }
+  return ranges;
 }
 
 /** What an expiry entry's key says. */

@@ -27,7 +27,11 @@ const packr = new Packr({ useRecords: false, mapsAsObjects: true });
 export function readMeta<Name extends keyof Meta>(level: Level, name: Name): Meta[Name] | undefined {
   const key = metaKey(name);
   const value = level.getSync(key);
-  if (value === undefined) return undefined;
+  return value === undefined ? undefined : decodeMeta(name, key, value);
+}
+
+/** Decodes a fact; throws `store_damaged` when it is not what was written. */
+export function decodeMeta<Name extends keyof Meta>(name: Name, key: Buffer, value: Buffer): Meta[Name] {
   if (!isIntact(key, value)) throw damaged(`the store's own entry ${name} does not match its checksum`);
   return packr.unpack(value.subarray(sealBytes)) as Meta[Name];
 }

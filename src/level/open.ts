@@ -2,12 +2,14 @@ import { MemoryLevel } from "memory-level";
 import { InvalidRequestError } from "../base/errors.js";
 import type { AnyShapes } from "../documents/contract.js";
 import { EmbeddedStore } from "./embedded-store.js";
+import { describeKey } from "./key-names.js";
 import type { Level } from "./level.js";
 import { fromLevel } from "./level-errors.js";
 import { droppedAtOpen, openFolder, resolveFolder } from "./open-folder.js";
 import { noteDamage } from "./recover.js";
 import type { MemoryStoreOptions } from "./store-options.js";
-import { type VerifyReport, verify } from "./verify.js";
+import { type DamagedBlock, damagedBlocks, tableFiles } from "./table-file.js";
+import { problemsShown, type VerifyReport, verify } from "./verify.js";
 
 export interface StoreOptions extends MemoryStoreOptions {
   /** The folder; it is created when it does not exist. One process has it open at a time. */
@@ -67,15 +69,32 @@ export async function verifyFolder(options: {
   readonly onProgress?: (entries: number) => void;
 }): Promise<VerifyReport> {
   const folder = resolveFolder(options.dataDir);
+  // Before anything is opened, which would begin to write new tables. Where there is no folder, opening it will say so.
+  const suspects = await damagedBlocks(folder).catch(() => []);
   const level = await openFolder(folder, { create: false });
   try {
+    // Opening removes tables that an interrupted compaction has left behind.
+    const live = new Set(await tableFiles(folder));
+    const blocks = suspects.filter(({ file }) => live.has(file)).map(describeBlock);
     // LevelDB has just repaired itself, and says so once: the next open must still know.
     const damage = await noteDamage(level, await droppedAtOpen(folder));
     const report = await verify(level, options.onProgress);
-    if (damage === undefined) return report;
-    const problem = `acknowledged writes are lost: ${damage}`;
-    return { ...report, ok: false, problems: [problem, ...report.problems], problem_count: report.problem_count + 1 };
+    const lost = damage === undefined ? [] : [`acknowledged writes are lost: ${damage}`];
+    const further = [...lost, ...blocks];
+    return {
+      ...report,
+      ok: report.ok && further.length === 0,
+      problems: [...further, ...report.problems].slice(0, problemsShown),
+      problem_count: report.problem_count + further.length,
+    };
   } finally {
     await level.close();
   }
+}
+
+function describeBlock({ file, bytes, holds, after, upTo }: DamagedBlock): string {
+  if (holds === "filter") return `${file}: ${bytes} bytes of its filter are damaged: reads may overlook what is there`;
+  const from = after === undefined ? "from its first entry" : `behind ${describeKey(after)}`;
+  const to = upTo === undefined ? "to its last" : `up to ${describeKey(upTo)}`;
+  return `${file}: a block of ${bytes} bytes is damaged, ${from} ${to}: entries there may be missing`;
 }

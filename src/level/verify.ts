@@ -1,17 +1,20 @@
 import { crc32 } from "node:zlib";
 import { decodeDocument, fieldsOf, type StoredDocument } from "./document-codec.js";
 import { decodeExpiryEntry, hasOwnEntry, ownKeyOf } from "./expiry-index.js";
+import { describeKey } from "./key-names.js";
 import {
   everyDocument,
   everyExpiryEntry,
   everyLogEntry,
+  everyMeta,
   everyWriteIdEntry,
-  parseDocumentKey,
   parseExpiryKey,
+  unusedRanges,
 } from "./keys.js";
 import type { Level, LevelSnapshot } from "./level.js";
-import { decodeLogCommits, decodeLogHeader, type LogHeader } from "./log-entry.js";
-import { readMeta } from "./meta.js";
+import { decodeLogCommits, type LogHeader } from "./log-entry.js";
+import { LoggedStates, nameOf } from "./logged-states.js";
+import { decodeMeta } from "./meta.js";
 import { decodeNotes } from "./write-ids.js";
 
 /** What a check of the whole database has found. */
@@ -27,22 +30,26 @@ export interface VerifyReport {
   readonly problem_count: number;
 }
 
-const problemsShown = 100;
+/** Problems that a report spells out. */
+export const problemsShown = 100;
 const progressEvery = 10_000;
 
 /**
  * Checks everything that is stored against itself, in one snapshot: every document, expiry entry, log entry and note of
  * a write id is what was written; every deadline is in the expiry index; every entry of a document's own belongs to it;
- * the log has no gap and its revisions grow.
+ * the log has no gap and its revisions grow; each document is as the log, as far as it reaches, has left it.
  */
 export async function verify(level: Level, onProgress?: (entries: number) => void): Promise<VerifyReport> {
   const snapshot = level.snapshot();
   try {
     const check = new Check(level, snapshot, onProgress);
+    await check.facts();
     const log = await check.log();
     const expiryEntries = await check.expiryIndex();
     const documents = await check.documents(log.newestRevision);
+    check.missingDocuments();
     const writeIdEntries = await check.writeIds();
+    await check.strangers();
     return {
       ok: check.count === 0,
       documents,
@@ -64,6 +71,10 @@ class Check {
   /** What the shared entries of the expiry index mention: 53 bits of revision and key each, to hold millions. */
   readonly #mentions = new Set<number>();
 
+  readonly #logged = new LoggedStates();
+  readonly #seen = new Set<string>();
+  #base = 0;
+
   readonly #level: Level;
   readonly #snapshot: LevelSnapshot;
   readonly #onProgress: ((entries: number) => void) | undefined;
@@ -75,10 +86,10 @@ class Check {
   }
 
   async log(): Promise<{ entries: number; newestRevision: number }> {
-    const base = readMeta(this.#level, "base_revision") ?? 0;
+    const base = this.#base;
     let older: LogHeader | undefined;
     const entries = await this.#walk("the log", everyLogEntry(), (key, value) => {
-      const header = decodeLogHeader(key, value);
+      const header = this.#logged.note(key, value);
       // What a jump of the counter has left behind is no longer history, and goes bit by bit.
       if (older !== undefined && header.last > base && header.previous !== older.last && header.previous !== base) {
         this.#problem(`the log has a gap between revisions ${older.last} and ${header.first}`);
@@ -96,15 +107,58 @@ class Check {
 
   documents(newestRevision: number): Promise<number> {
     return this.#walk("the documents", everyDocument(), (key, value) => {
+      // Damaged or not, it is not missing.
+      this.#seen.add(nameOf(key));
       const document = decodeDocument(key, value);
       fieldsOf(document);
       if (document.revision > newestRevision) {
-        this.#problem(`${describe(key)} has revision ${document.revision}, the log ends at ${newestRevision}`);
+        this.#problem(`${describeKey(key)} has revision ${document.revision}, the log ends at ${newestRevision}`);
       }
+      this.#compareWithLog(key, document);
       if (document.expiresAt !== 0 && !this.#isIndexed(key, document)) {
-        this.#problem(`${describe(key)} has a deadline that the expiry index lacks`);
+        this.#problem(`${describeKey(key)} has a deadline that the expiry index lacks`);
       }
     });
+  }
+
+  /** Without its facts a folder is not taken for a store; without the counter's jump revisions would come again. */
+  async facts(): Promise<void> {
+    const found = new Set<string>();
+    await this.#walk("the store's own entries", everyMeta(), (key, value) => {
+      const name = key.toString("latin1", 1);
+      found.add(name);
+      // Any name will do: what is decoded is the same for all.
+      const fact = decodeMeta("base_revision", key, value);
+      if (name === "base_revision") this.#base = fact;
+    });
+    for (const name of ["format", "session", "clock"]) {
+      if (!found.has(name)) this.#problem(`the store's own entry ${name} is missing`);
+    }
+  }
+
+  /** Documents that were written, by the log, and are not there. */
+  missingDocuments(): void {
+    for (const [key, { type, revision }] of this.#logged.all()) {
+      if (type !== "put" || revision <= this.#base || this.#seen.has(nameOf(key))) continue;
+      this.#problem(`${describeKey(key)} is missing: the log has it at revision ${revision}`);
+    }
+  }
+
+  /** Entries that no version up to this one writes. */
+  async strangers(): Promise<void> {
+    for (const range of unusedRanges()) {
+      await this.#walk("the rest", range, (key) => this.#problem(`${describeKey(key)} is the key of nothing`));
+    }
+  }
+
+  #compareWithLog(key: Buffer, { revision }: StoredDocument): void {
+    const logged = this.#logged.get(key);
+    if (logged === undefined || logged.revision <= this.#base) return;
+    if (logged.type === "put" && revision < logged.revision) {
+      this.#problem(`${describeKey(key)} is at revision ${revision}, the log has it at ${logged.revision}`);
+    } else if (logged.type !== "put" && revision <= logged.revision) {
+      this.#problem(`${describeKey(key)} is there, and the log says that it went at revision ${logged.revision}`);
+    }
   }
 
   expiryIndex(): Promise<number> {
@@ -118,7 +172,7 @@ class Check {
         const stored = this.#get(mention.key);
         const document = stored === undefined ? undefined : decodeDocument(mention.key, stored);
         if (document?.revision !== mention.revision || document.expiresAt !== mention.deadline) {
-          this.#problem(`the expiry index has an entry for ${describe(mention.key)} that is not its own`);
+          this.#problem(`the expiry index has an entry for ${describeKey(mention.key)} that is not its own`);
         }
       }
     });
@@ -154,7 +208,7 @@ class Check {
         try {
           check(key, value);
         } catch (error) {
-          this.#problem((error as Error).message);
+          this.#problem(placed(key, (error as Error).message));
         }
       }
     } catch (error) {
@@ -169,9 +223,11 @@ class Check {
   }
 }
 
-function describe(key: Buffer): string {
-  const { shape, id } = parseDocumentKey(key);
-  return `document ${shape}/${JSON.stringify(id)}`;
+/** The message of an entry's fault with the place of the entry, and without the advice to do what is being done. */
+function placed(key: Buffer, message: string): string {
+  const fault = message.replace(/\. Run `oncekv verify`.*$/s, "");
+  const place = describeKey(key);
+  return fault.startsWith(place) ? fault : `${place}: ${fault}`;
 }
 
 function fingerprint(revision: number, key: Buffer): number {

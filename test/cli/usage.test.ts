@@ -11,7 +11,7 @@ test("help names every command and exit code; each command's help has examples",
   const overview = await runProcess(["--help"]);
   expect(overview).toMatchObject({ code: 0, stderr: "" });
   const names = ["serve", "get", "put", "patch", "delete", "list", "watch", "calls", "stats"];
-  for (const name of [...names, "backup", "restore", "verify", "token"]) {
+  for (const name of [...names, "backup", "restore", "verify", "repair", "token"]) {
     expect(overview.stdout).toMatch(new RegExp(`^ {2}${name} `, "m"));
   }
   for (const code of [0, 1, 2, 3, 4, 5]) expect(overview.stdout).toMatch(new RegExp(`^ {2}${code} {2}\\S`, "m"));
