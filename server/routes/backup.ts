@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { OnceKvError } from "../../src/base/errors.js";
 import type { Access } from "../access/access.js";
+import { permitOf } from "../access/permit.js";
 import { noteAs, noteGone } from "../answer-log.js";
 import { type BackupSource, backupSourceOf } from "../backup-source.js";
 import { BackupStream, backupType } from "../backup-stream.js";
@@ -21,13 +22,15 @@ export function backupRoutes(app: FastifyInstance, context: ServerContext): void
   const { backups } = context;
 
   app.get(backupRoute, { schema: { querystring: noQuery(), ...description() } }, async (request, reply) => {
-    requireWholeStore(accessOf(request));
+    const access = accessOf(request);
+    requireWholeStore(access);
     refuseConditions(request.headers);
     const source = backupSourceOf(context.store);
     if (source === undefined) {
       throw new OnceKvError("route_not_found", "the store behind this server has no backups to give");
     }
-    await backups.hold(reply.raw, (held) => send(request, reply, source, held));
+    const permit = permitOf(access, context.clock, requireWholeStore);
+    await backups.hold(reply.raw, permit, (held) => send(request, reply, source, held));
   });
 
   async function send(
@@ -45,13 +48,12 @@ export function backupRoutes(app: FastifyInstance, context: ServerContext): void
         noteAs(request, () => {});
       },
     });
-    const cancelExpiry = endWhenTokenExpires(accessOf(request), held);
     try {
       await source.backupTo(stream, { signal: held.signal });
       stream.end();
       note(request, 200, reply.elapsedTime);
     } catch (error) {
-      if (held.endedBy === "client") {
+      if (held.ended?.by === "client") {
         if (!stream.begun) reply.hijack();
         return noteGone(request, reply, note);
       }
@@ -60,14 +62,7 @@ export function backupRoutes(app: FastifyInstance, context: ServerContext): void
       const fault = translateFault(error, 0);
       logFault(request.log, request.id, fault);
       note(request, fault.status, reply.elapsedTime);
-    } finally {
-      cancelExpiry();
     }
-  }
-
-  function endWhenTokenExpires({ expiresAtMs }: Access, held: LongRequest): () => void {
-    if (expiresAtMs === null) return () => {};
-    return context.clock.setTimer(expiresAtMs - context.clock.wallNow(), () => held.end("token"));
   }
 }
 
@@ -76,9 +71,10 @@ export function oneBackup(): LongRequests {
   return new LongRequests("backups", serverLimits.backupsMax);
 }
 
-/** Who may have a copy of everything. */
+/** Who may have a copy of everything. @throws OnceKvError `forbidden` */
 function requireWholeStore(access: Access): void {
   access.requireReadAll();
+  access.requireAdminAll();
 }
 
 function description() {
