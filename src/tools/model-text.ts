@@ -20,8 +20,14 @@ const notKnown =
   "Whether the call had its effect is not known. Do not call again, neither with these nor with other arguments; " +
   "somebody has to find out first.";
 
+/** Codes of errors that say something about the call itself. */
+type CallErrorCode = Extract<
+  ErrorCode,
+  "idempotency_conflict" | "call_in_flight" | "call_parked" | "needs_review" | "tool_call_failed" | "claim_lost"
+>;
+
 /** What is said in the place of a result, by the code of the error that came instead. */
-export const adviceByCode = {
+export const adviceByCode: { readonly [Code in CallErrorCode]: string } = {
   idempotency_conflict:
     "This call did nothing. The same intent was called before with other arguments. Do not call again, neither with these " +
     "nor with other arguments; report this to the user.",
@@ -31,11 +37,11 @@ export const adviceByCode = {
   needs_review: notKnown,
   tool_call_failed: "The same call has failed before. Do not call again; report the failure to the user.",
   claim_lost: "What became of the call is not known here. Do not call again; report this to the user.",
-} as const satisfies { readonly [Code in ErrorCode]?: string };
+};
 
 /** The same by any code; undefined: it is an error of another kind. */
 export function adviceFor(code: ErrorCode): string | undefined {
-  return code in adviceByCode ? adviceByCode[code as keyof typeof adviceByCode] : undefined;
+  return Object.hasOwn(adviceByCode, code) ? adviceByCode[code as CallErrorCode] : undefined;
 }
 
 /**
