@@ -74,7 +74,7 @@ export function judge(
   const isPast = documents.every(({ id, revision }) => revision > reading.revision === reading.missing.includes(id));
   if (file.endsWith(".log") && isPast) return "the log ends early, at a moment of the past";
   // classic-level does not verify the checksums of LevelDB's tables: a key that changed is not found where it belongs.
-  if (file.endsWith(".ldb") && what.includes("flipped")) return "hidden by a flipped bit in a table";
+  if (file.endsWith(".ldb") && /flipped|zeroed/.test(what)) return "hidden by changed bytes in a table";
   assert.fail(`${about}: documents are missing, and nothing says so: ${reading.missing.join(", ")}`);
 }
 
