@@ -1,0 +1,39 @@
+/** What one stretch of a soak run has left behind, measured when it was over. */
+export interface Measured {
+  /** Bytes of JavaScript objects, after a forced collection. */
+  readonly heap: number;
+  /** Bytes of buffers outside of the heap. */
+  readonly buffers: number;
+  /** Files and sockets that are open; 0 where nothing tells. */
+  readonly files: number;
+  /** What keeps the event loop busy: timers, sockets, requests. */
+  readonly resources: number;
+  /** Watchers and waiters that the store holds. */
+  readonly watches: number;
+  /** Bytes of the data folder. */
+  readonly disk: number;
+}
+
+/** How much the second half of a run may lie above its first, in each measure. */
+export const slack: Measured = {
+  heap: 3 * 1024 * 1024,
+  buffers: 4 * 1024 * 1024,
+  files: 12,
+  resources: 12,
+  watches: 12,
+  disk: 48 * 1024 * 1024,
+};
+
+/**
+ * The measures that still grow at the end of a run. The first stretches fill caches, buffers and history, and do not
+ * count: the least of the last third is compared with the greatest of the second.
+ */
+export function growing(stretches: readonly Measured[]): string[] {
+  const third = Math.floor(stretches.length / 3);
+  const [middle, end] = [stretches.slice(third, 2 * third), stretches.slice(2 * third)];
+  return (Object.keys(slack) as (keyof Measured)[]).flatMap((measure) => {
+    const before = Math.max(...middle.map((one) => one[measure]));
+    const after = Math.min(...end.map((one) => one[measure]));
+    return after - before <= slack[measure] ? [] : [`${measure} grows from ${before} to ${after}`];
+  });
+}
