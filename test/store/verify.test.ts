@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
 import { describe, test } from "vitest";
+import { OnceKvError } from "../../src/base/errors.js";
 import { openStore, verifyFolder } from "../../src/level/index.js";
-import { entriesOf, entryOf, fillFolder, type RawLevel, tamper } from "./filled-folder.js";
+import { entriesOf, entryOf, filesOf, fillFolder, type RawLevel, tamper } from "./filled-folder.js";
 
 const filledStore = fillFolder();
 
@@ -108,7 +110,46 @@ describe("verify", () => {
         value.writeUInt8(value.readUInt8(value.length - 2) ^ 1, value.length - 2);
         await level.put(key, value);
       },
-      /write id/,
+      /entry 1 of the write ids/,
+    ],
+    [
+      "a document that is missing",
+      async (level) => {
+        await level.del(entryOf(await entriesOf(level, "d"), 1)[0]);
+      },
+      /document note\/"d0001" is missing: the log has it at revision 2/,
+    ],
+    [
+      "a log entry under another one's key",
+      async (level) => {
+        const entries = await entriesOf(level, "l");
+        const [key] = entryOf(entries, 7);
+        await level.put(key, entryOf(entries, 8)[1]);
+      },
+      /log entry of revision 8/,
+    ],
+    [
+      "a store without its own entries",
+      async (level) => {
+        for (const [key] of await entriesOf(level, "m")) await level.del(key);
+      },
+      /the store's own entry format is missing/,
+    ],
+    [
+      "a damaged entry of the store's own",
+      async (level) => {
+        const [key, value] = entryOf(await entriesOf(level, "m"), 0);
+        value.writeUInt8(value.readUInt8(value.length - 1) ^ 1, value.length - 1);
+        await level.put(key, value);
+      },
+      /the store's own entry "clock"/,
+    ],
+    [
+      "an entry under a key that means nothing",
+      async (level) => {
+        await level.put(Buffer.from("zebra"), Buffer.from("x"));
+      },
+      /key 0x7a65627261 is the key of nothing/,
     ],
   ];
   for (const [about, plant, names] of plants) {
@@ -124,4 +165,29 @@ describe("verify", () => {
       );
     });
   }
+
+  test("finds a flipped bit in a table file, also where it hides an entry and changes none", async () => {
+    const dataDir = await filledStore();
+    await tamper(dataDir, async (level) => {
+      await level.compactRange(Buffer.from([0]), Buffer.from([255]));
+    });
+    const [table = assert.fail()] = await filesOf(dataDir, ".ldb");
+    const whole = await readFile(table);
+    let found = 0;
+    for (let round = 0; round < 12; round++) {
+      const spoilt = Buffer.from(whole);
+      const place = Math.floor(((whole.length - 60) * (round + 0.5)) / 12);
+      spoilt.writeUInt8(spoilt.readUInt8(place) ^ (1 << (round % 8)), place);
+      await writeFile(table, spoilt);
+      const report = await verifyFolder({ dataDir }).catch((error: unknown) => {
+        assert.ok(error instanceof OnceKvError && error.code === "store_damaged", String(error));
+        return undefined;
+      });
+      if (report === undefined) continue;
+      found += 1;
+      assert.ok(!report.ok && report.problems.some((problem) => problem.includes(".ldb:")), `byte ${place}`);
+      await writeFile(table, whole);
+    }
+    assert.ok(found >= 10, `${found}`);
+  });
 });
