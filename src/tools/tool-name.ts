@@ -49,6 +49,7 @@ const leadingWriteVerbs: ReadonlySet<string> = new Set([
   "reject",
   "remove",
   "rename",
+  "replace",
   "reply",
   "reserve",
   "revoke",
@@ -124,9 +125,25 @@ export function evidenceOf(name: string): NameEvidence {
   const leading = words.find((word) => !writeServices.has(word));
   const writes =
     words.find((word) => writeVerbs.has(stem(word))) ??
-    (leading !== undefined && leadingWriteVerbs.has(stem(leading)) ? leading : undefined);
-  const reads = writes === undefined && leading !== undefined && readVerbs.has(leading) ? leading : undefined;
+    verbsOf(words, leading).find((word) => leadingWriteVerbs.has(stem(word)));
+  const reads = writes === undefined && readsAll(words, leading) ? leading : undefined;
   return { writes, service, reads };
+}
+
+/** Words that join two verbs: fetch_and_pay pays. */
+const joining: ReadonlySet<string> = new Set(["and", "or", "then"]);
+
+/** The words that stand where a verb does. */
+function verbsOf(words: readonly string[], leading: string | undefined): readonly string[] {
+  const joined = words.filter((_, at) => joining.has(words[at - 1] ?? ""));
+  return leading === undefined ? joined : [leading, ...joined];
+}
+
+/** Whether a name begins with a verb that means looking, and joins no other one to it: get_and_burn does more than get. */
+function readsAll(words: readonly string[], leading: string | undefined): boolean {
+  if (leading === undefined || !readVerbs.has(leading)) return false;
+  const [joint = "", next = ""] = words.slice(words.indexOf(leading) + 1);
+  return !joining.has(joint) || readVerbs.has(next);
 }
 
 /** The words of a name, in lower case: of sendHTTPRequest send, http and request. */

@@ -47,6 +47,15 @@ describe("a tool's name", () => {
     }
   });
 
+  it("counts a verb that is joined to another one, which it may be only if both look", () => {
+    for (const name of ["fetch_and_pay", "find_and_replace", "getThenEmail", "validate-or-submit", "get_and_burn"]) {
+      expect(isGuarded({ name }), name).toBe(true);
+    }
+    for (const name of ["find_and_list", "list_orders_and_items", "search_black_and_white"]) {
+      expect(isGuarded({ name }), name).toBe(false);
+    }
+  });
+
   it("is cut into words", () => {
     expect(wordsOf("sendHTTPRequest")).toEqual(["send", "http", "request"]);
     expect(wordsOf("s3-putObject v2")).toEqual(["s3", "put", "object", "v2"]);
