@@ -56,7 +56,9 @@ test("verify lists what is damaged and ends with 1", async () => {
   const verified = await runCli(["verify", "--data", damaged]);
   expect(verified.code).toBe(1);
   expect(verified.stdout).toMatch(/^problem: /);
-  expect(verified.stderr).toMatch(/^oncekv: \d+ problems were found; restore a backup, or see what `oncekv repair` salvages\n$/);
+  expect(verified.stderr).toMatch(
+    /^oncekv: \d+ problems were found; restore a backup, or see what `oncekv repair` salvages\n$/,
+  );
 });
 
 test("a folder that has lost a part of its database is not taken for a new one", async () => {
