@@ -270,7 +270,7 @@ describe.each(generations)("a field for the key, on a guarded server of $name", 
     const client = await generation.connect(test);
     const meta = { [requestMeta.key]: "of-the-client" };
     const result = await client.call("send_email", { ...ann, idempotency_key: "of-the-model" }, { meta });
-    expect(result._meta?.[resultMeta.key]).toBe("[null,null,null]/send_email:of-the-client");
+    expect(result._meta?.[resultMeta.key]).toBe('["test",null,null,null]/send_email:of-the-client');
   });
 
   it("must be a text", async () => {

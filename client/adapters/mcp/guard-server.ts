@@ -55,6 +55,7 @@ interface GuardedRegistration {
 
 class ServerGuard {
   readonly #server: McpServerLike;
+  readonly #name: string;
   readonly #calls: ToolCalls;
   readonly #settings: McpGuardSettings;
   /** Also those that were removed: they may come back, and must not be guarded twice. */
@@ -64,6 +65,7 @@ class ServerGuard {
   constructor(server: McpServerLike, calls: ToolCalls, settings: McpGuardSettings) {
     const { keyField } = settings;
     this.#server = checkServer(server);
+    this.#name = nameOf(server);
     this.#calls = calls;
     this.#settings = settings;
     this.#keyField =
@@ -191,7 +193,7 @@ class ServerGuard {
       if (!this.#judge(name, annotations).sideEffect) return handler;
       this.#keyField?.checkSchema(name, inputSchema);
       const hasOutputSchema = (): boolean => registered()?.outputSchema !== undefined;
-      return guardHandler({ name, handler, annotations, hasOutputSchema, calls, settings });
+      return guardHandler({ name, server: this.#name, handler, annotations, hasOutputSchema, calls, settings });
     };
   }
 
@@ -237,6 +239,13 @@ function checkServer(server: unknown): McpServerLike {
   }
   if (guardedServers.has(server)) throw new InvalidRequestError("server", "is guarded already");
   return server as McpServerLike;
+}
+
+/** @throws InvalidRequestError when it cannot be seen: the tools of two servers would be the same */
+function nameOf(server: McpServerLike): string {
+  const name = memberOf(memberOf(memberOf(server, "server"), "_serverInfo"), "name");
+  if (typeof name === "string") return name;
+  throw new InvalidRequestError("server", "keeps its name where it cannot be seen: its version is not known here");
 }
 
 function checkRegistered(name: string, registered: unknown): RegisteredToolLike {

@@ -20,6 +20,8 @@ export type McpHandler = (...received: readonly unknown[]) => unknown;
 /** A tool under a guard. */
 export interface GuardedHandlerOf {
   readonly name: string;
+  /** The name of its server. */
+  readonly server: string;
   readonly handler: McpHandler;
   readonly annotations: ToolAnnotations | undefined;
   /** Asked at the end of each call. */
@@ -150,7 +152,7 @@ async function enter(guarded: GuardedHandlerOf, args: unknown, request: Request,
 }
 
 function scopeOf(guarded: GuardedHandlerOf, rule: ToolRule, request: Request, args: JsonValue): string {
-  const { name, settings } = guarded;
+  const { name, server, settings } = guarded;
   const { scope, scopeOf: ofContext, principalOf, clock } = settings;
   const principal = principalOfCall(request.context, principalOf);
   const ofServer = ofRule(rule, request, args, clock.wallNow()) ?? undefined;
@@ -159,7 +161,7 @@ function scopeOf(guarded: GuardedHandlerOf, rule: ToolRule, request: Request, ar
   if (given !== undefined && typeof given !== "string") {
     throw new InvalidRequestError("scopeOf", `must make a string or undefined, not ${kindOf(given)}`);
   }
-  return scopeOfCall(principal, given ?? null, request.scopeOfClient);
+  return scopeOfCall(scope === null ? null : server, principal, given ?? null, request.scopeOfClient);
 }
 
 function ofRule({ scope }: ToolRule, request: Request, args: JsonValue, now: number): string | null | undefined {
