@@ -6,7 +6,7 @@ import { canonicalJson } from "../documents/canonical-json.js";
 import type { JsonValue } from "../documents/contract.js";
 import { checkJson } from "../documents/json-value.js";
 import { isPlainArray, isPlainObject } from "../documents/plain-object.js";
-import { validate } from "./schema.js";
+import { isStandardSchema, validate } from "./schema.js";
 
 /*
  * What identifies a call is made of what the schema gives, not of what the model wrote: a default left out or spelled out,
@@ -36,14 +36,30 @@ export async function readArguments(schema: StandardSchemaV1 | undefined, given:
   const input = given === undefined ? {} : given;
   if (schema === undefined) return { identity: identityOf(input), value: structuredClone(input) };
   const { output, again } = await validate(schema, input);
-  const identity = identityOf(output);
-  if (again !== undefined && canonicalJson(identityOf(again.output), "args") !== canonicalJson(identity, "args")) {
-    throw new InvalidRequestError(
-      "args",
-      "are made anew by the schema each time (a time, a random id): no retry would be recognised. Make such values in the tool",
-    );
-  }
-  return { identity, value: structuredClone(output) };
+  if (again !== undefined) refuseDifferent(output, again.output);
+  return { identity: identityOf(output), value: structuredClone(output) };
+}
+
+/**
+ * For arguments that a framework validates itself: refuses those that the schema makes anew each time.
+ *
+ * @param schema none that is known here decides nothing, nor does one that takes waiting
+ * @param given what the model wrote; where it is not valid for the schema as it is, nothing is decided
+ * @throws InvalidRequestError
+ */
+export async function refuseUnstable(schema: unknown, given: unknown): Promise<void> {
+  if (!isStandardSchema(schema)) return;
+  const outputs = await validate(schema, given).catch(() => undefined);
+  if (outputs?.again !== undefined) refuseDifferent(outputs.output, outputs.again.output);
+}
+
+/** @param output what a schema made of some input @param again what it made of the same @throws InvalidRequestError */
+export function refuseDifferent(output: unknown, again: unknown): void {
+  if (canonicalJson(identityOf(output), "args") === canonicalJson(identityOf(again), "args")) return;
+  throw new InvalidRequestError(
+    "args",
+    "are made anew by the schema each time (a time, a random id): no retry would be recognised. Make such values in the tool",
+  );
 }
 
 function identityOf(value: unknown): JsonValue {

@@ -115,6 +115,24 @@ describe.each(generations)("the tools of a guarded server of $name", (generation
     expect(received).toEqual([[expect.anything()], [ann, expect.anything()]]);
   });
 
+  it("are not entered with arguments that the schema makes anew each time, and left alone where they only read", async () => {
+    const test = generation.makeServer();
+    await openGuard(test);
+    const counter = new Counter();
+    let made = 0;
+    const schema = inputSchema.extend({ reference: z.string().default(() => `made ${++made}`) });
+    test.register("send_email", { inputSchema: schema }, counter.run);
+    test.register("get_email", { inputSchema: schema }, counter.run);
+    const client = await generation.connect(test);
+    const refused = await client.call("send_email", ann);
+    expect(refused.isError).toBe(true);
+    expect(refused.content[0]?.text).toMatch(/args: are made anew by the schema each time/);
+    expect(counter.effects).toBe(0);
+    expect(await client.call("send_email", { ...ann, reference: "mine" })).not.toHaveProperty("isError");
+    expect(await client.call("get_email", ann)).not.toHaveProperty("isError");
+    expect(counter.effects).toBe(2);
+  });
+
   it("are judged by the annotations of a description of any class", async () => {
     class Description {
       readonly inputSchema = inputSchema;

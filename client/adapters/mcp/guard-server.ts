@@ -6,6 +6,7 @@ import { guardHandler, type McpHandler } from "./guarded-handler.js";
 import { KeyField } from "./key-field.js";
 import { type McpGuardOptions, type McpGuardSettings, resolveMcpGuardOptions } from "./options.js";
 import { type GuardTool, type RegisteredToolLike, RegisteredToolWatch, type WatchedTool } from "./registered-tool.js";
+import { stableValidation } from "./stable-input.js";
 
 /** An `McpServer` of either generation of the SDK. */
 export interface McpServerLike {
@@ -59,7 +60,7 @@ class ServerGuard {
   readonly #calls: ToolCalls;
   readonly #settings: McpGuardSettings;
   /** Also those that were removed: they may come back, and must not be guarded twice. */
-  readonly #tools = new WeakMap<RegisteredToolLike, RegisteredToolWatch>();
+  readonly #tools = new WeakMap<object, RegisteredToolWatch>();
   readonly #keyField: KeyField | undefined;
 
   constructor(server: McpServerLike, calls: ToolCalls, settings: McpGuardSettings) {
@@ -113,6 +114,8 @@ class ServerGuard {
       this.check({ names: !this.#settings.toolsComeLater });
       return connect(...args);
     });
+    const validate = stableValidation(server, (tool) => isObject(tool) && this.#isGuardedTool(tool));
+    if (validate !== undefined) replace(server, "validateToolInput", validate);
     this.#patchDeprecatedTool();
     this.#patchTasks();
   }
@@ -220,7 +223,11 @@ class ServerGuard {
 
   #isGuarded(name: string): boolean {
     const tool = this.#registered().find(([each]) => each === name)?.[1];
-    return tool !== undefined && this.#tools.get(tool)?.isGuarded === true;
+    return tool !== undefined && this.#isGuardedTool(tool);
+  }
+
+  #isGuardedTool(tool: object): boolean {
+    return this.#tools.get(tool)?.isGuarded === true;
   }
 
   #registered(): readonly (readonly [string, RegisteredToolLike])[] {

@@ -6,6 +6,7 @@ import { isGuarded, noteGuard } from "../../../src/tools/guard.js";
 import { guardTool as guardOfAnyMake, type ToolLike } from "../../../src/tools/index.js";
 import { answerOf } from "./answer.js";
 import { type GuardToolOptions, readOptions, type Settings } from "./options.js";
+import { refuseUnstableInput } from "./stable-input.js";
 import { stillRunning } from "./timeout-text.js";
 import type {
   AnswerOf,
@@ -50,6 +51,7 @@ export function guardTool<
 interface Given extends ToolLike {
   readonly execute: (...args: never[]) => unknown;
   readonly name: string;
+  readonly parameters?: unknown;
   readonly outputSchema?: unknown;
   readonly timeoutMs?: unknown;
   readonly timeoutBehavior?: unknown;
@@ -100,7 +102,12 @@ function wrap(tool: Given, calls: ToolCalls, settings: Settings): object {
     envelope: envelope === true ? answerOf : envelope,
     scopeOf: (passed, call) => settings.scopeOf((passed as Passed)[carried].runContext, call),
   });
-  const execute = (input: unknown, runContext: RunContextLike, details?: ToolCallDetailsLike): unknown => {
+  const execute = async (
+    input: unknown,
+    runContext: RunContextLike,
+    details?: ToolCallDetailsLike,
+  ): Promise<unknown> => {
+    await refuseUnstableInput(tool.parameters, details);
     const passed: Passed = {
       tool_call_id: details?.toolCall?.callId,
       signal: details?.signal,

@@ -76,6 +76,24 @@ function answered(result: unknown, was_replay: boolean, more: object = {}) {
 const note = expect.stringContaining("Nothing was done again");
 
 describe("a guarded tool of the OpenAI Agents SDK", () => {
+  it.each([
+    ["left out", {}],
+    ["null, as strict models write it", { reference: null }],
+  ])("is not entered when its schema makes other arguments each time: %s", async (_, more) => {
+    const { worker } = await openScene();
+    const sent: unknown[] = [];
+    let made = 0;
+    const parameters = z.object({ to: z.string(), reference: z.string().default(() => `made ${++made}`) });
+    const execute = async (input: unknown) => sent.push(input);
+    const email = { name: "send_email", description: "Sends a mail.", parameters, execute };
+    const guarded = tool(guardTool(email, worker("A").calls, { scopeOf }));
+    const seen = await run([guarded], [[emit("send_email", { to: "ann", ...more })]]);
+    expect(seen).toEqual([expect.stringContaining("args: are made anew by the schema each time")]);
+    expect(sent).toEqual([]);
+    await run([guarded], [[emit("send_email", { to: "ann", reference: "mine" })]]);
+    expect(sent).toHaveLength(1);
+  });
+
   it("fires once for a call that the model emits twice in one step, and again in a later one", async () => {
     const { worker } = await openScene();
     const { sent, toolOf } = mailbox();
