@@ -5,7 +5,13 @@ import { explainTools, type ToolAnnotations, type ToolClassification } from "../
 import { guardHandler, type McpHandler } from "./guarded-handler.js";
 import { KeyField } from "./key-field.js";
 import { type McpGuardOptions, type McpGuardSettings, resolveMcpGuardOptions } from "./options.js";
-import { type GuardTool, type RegisteredToolLike, RegisteredToolWatch, type WatchedTool } from "./registered-tool.js";
+import {
+  type GuardTool,
+  handlerOf,
+  type RegisteredToolLike,
+  RegisteredToolWatch,
+  type WatchedTool,
+} from "./registered-tool.js";
 import { stableValidation } from "./stable-input.js";
 
 /** An `McpServer` of either generation of the SDK. */
@@ -86,11 +92,11 @@ class ServerGuard {
   explain(): { readonly [tool: string]: ToolClassification } {
     this.#adopt();
     const { rules, leave } = this.#settings;
-    const tools = this.#registered().map(([name, { annotations, handler }]) => ({
+    const tools = this.#registered().map(([name, tool]) => ({
       name,
-      annotations,
+      annotations: tool.annotations,
       // A handler of tasks is there only when it is left alone.
-      ...(typeof handler === "function" ? { execute: () => undefined } : {}),
+      ...(typeof handlerOf(tool) === "function" ? { execute: () => undefined } : {}),
     }));
     return explainTools(tools, { rules, leave: [...leave] });
   }
@@ -170,7 +176,11 @@ class ServerGuard {
   /** Guards whatever was registered in another way: before, or past the methods of this server. */
   #adopt(): void {
     for (const [name, tool] of this.#registered()) {
-      if (this.#tools.has(tool)) continue;
+      const watched = this.#tools.get(tool);
+      if (watched !== undefined) {
+        watched.judge();
+        continue;
+      }
       const guarded = this.#guardOf(name, tool);
       if (guarded === undefined) continue;
       const { guard, own, placed } = guarded;
@@ -180,7 +190,8 @@ class ServerGuard {
 
   /** undefined: it is a tool of tasks, and left alone. @throws InvalidRequestError when it cannot be guarded */
   #guardOf(name: string, tool: RegisteredToolLike): GuardedRegistration | undefined {
-    const { annotations, inputSchema, handler } = tool;
+    const { annotations, inputSchema } = tool;
+    const handler = handlerOf(tool);
     this.#refuseUnguardable(name, annotations, handler);
     if (typeof handler !== "function") return undefined;
     const own = handler as McpHandler;
@@ -191,12 +202,22 @@ class ServerGuard {
   #guard(registered: () => RegisteredToolLike | undefined): GuardTool {
     const calls = this.#calls;
     const settings = this.#settings;
+    const registration = {};
     return (tool, handler) => {
       const { name, annotations, inputSchema } = tool;
       if (!this.#judge(name, annotations).sideEffect) return handler;
       this.#keyField?.checkSchema(name, inputSchema);
       const hasOutputSchema = (): boolean => registered()?.outputSchema !== undefined;
-      return guardHandler({ name, server: this.#name, handler, annotations, hasOutputSchema, calls, settings });
+      return guardHandler({
+        name,
+        server: this.#name,
+        registration,
+        handler,
+        annotations,
+        hasOutputSchema,
+        calls,
+        settings,
+      });
     };
   }
 
