@@ -7,7 +7,7 @@ import { guardTool as guardOfAnyMake, type ToolLike } from "../../../src/tools/i
 import { answerOf } from "./answer.js";
 import { type GuardToolOptions, readOptions, type Settings } from "./options.js";
 import { refuseUnstableInput } from "./stable-input.js";
-import { stillRunning } from "./timeout-text.js";
+import { timedOut } from "./timeout-text.js";
 import type {
   AnswerOf,
   GuardedToolOptions,
@@ -119,8 +119,8 @@ function wrap(tool: Given, calls: ToolCalls, settings: Settings): object {
   return { ...tool, execute, ...timeoutOf(tool) };
 }
 
-/** A tool that is timed out runs on, and the SDK's own words say nothing of that. */
+/** A tool that is timed out may run on, and the SDK's own words say nothing of that. */
 function timeoutOf({ timeoutMs, timeoutBehavior, timeoutErrorFunction, outputSchema }: Given): object {
   const isTold = timeoutMs !== undefined && timeoutBehavior !== "raise_exception" && outputSchema === undefined;
-  return isTold && timeoutErrorFunction === undefined ? { timeoutErrorFunction: stillRunning } : {};
+  return isTold && timeoutErrorFunction === undefined ? { timeoutErrorFunction: timedOut } : {};
 }

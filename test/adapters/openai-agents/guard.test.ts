@@ -10,7 +10,7 @@ import {
 import { type ErrorCode, OnceKvError } from "../../../src/base/errors.js";
 import type { ToolCalls } from "../../../src/tool-calls/index.js";
 import { explainTools, type ToolEnvelope, type ToolRefusal } from "../../../src/tools/index.js";
-import { adviceByCode, failureText, nothingBegun, replayNote } from "../../../src/tools/model-text.js";
+import { adviceByCode, failureText, nothingBegun, notWaitedFor, replayNote } from "../../../src/tools/model-text.js";
 import { openScene, outcomeOf, SlowTool, settled } from "../../tool-calls/scene.js";
 import { emit, ScriptedModel, type Step } from "./scripted-model.js";
 
@@ -185,7 +185,7 @@ describe("a guarded tool of the OpenAI Agents SDK", () => {
     expect(sent).toHaveLength(0);
   });
 
-  it("is told of as still running when it is timed out, and its retry gets what it came to", async () => {
+  it("is told of as not known when it is timed out, and its retry gets what it came to", async () => {
     const { worker } = await openScene();
     const slow = new SlowTool();
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -195,7 +195,7 @@ describe("a guarded tool of the OpenAI Agents SDK", () => {
     await settled();
     expect(slow.fires).toBe(1);
     vi.advanceTimersByTime(1000);
-    expect(await ran).toEqual([refused("call_in_flight", adviceByCode.call_in_flight)]);
+    expect(await ran).toEqual([refused("outcome_unknown", notWaitedFor)]);
     expect(slow.signals[0]?.aborted).toBe(true);
     slow.end(0, "booked");
     const untimed = booking(slow, worker("B").calls, { scopeOf });
