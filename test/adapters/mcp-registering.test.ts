@@ -187,6 +187,22 @@ describe.each(generations)("the tools of a guarded server of $name", (generation
     expect(received).toEqual([[expect.anything()], [ann, expect.anything()]]);
   });
 
+  it("are not entered with the time as a default, also where the clock stands still for a while", async () => {
+    const test = generation.makeServer();
+    const scene = await openScene();
+    guardMcpServer(test.server, scene.worker("A").calls, { clock: scene.clock });
+    const counter = new Counter();
+    const schema = inputSchema.extend({ at: z.number().default(() => scene.clock.wallNow()) });
+    test.register("send_email", { inputSchema: schema }, counter.run);
+    const client = await generation.connect(test);
+    const refused = await client.call("send_email", ann);
+    expect(refused.content[0]?.text).toMatch(/args: are made anew by the schema each time/);
+    expect(counter.effects).toBe(0);
+    const given = await client.call("send_email", { ...ann, at: scene.clock.wallNow() });
+    expect(given).not.toHaveProperty("isError");
+    expect(counter.effects).toBe(1);
+  });
+
   it("are not entered with arguments that the schema makes anew each time, and left alone where they only read", async () => {
     const test = generation.makeServer();
     await openGuard(test);

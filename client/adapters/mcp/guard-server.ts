@@ -120,7 +120,8 @@ class ServerGuard {
       this.check({ names: !this.#settings.toolsComeLater });
       return connect(...args);
     });
-    const validate = stableValidation(server, (tool) => isObject(tool) && this.#isGuardedTool(tool));
+    const isGuarded = (tool: unknown): boolean => isObject(tool) && this.#isGuardedTool(tool);
+    const validate = stableValidation(server, isGuarded, this.#settings.clock);
     if (validate !== undefined) replace(server, "validateToolInput", validate);
     this.#patchDeprecatedTool();
     this.#patchTasks();

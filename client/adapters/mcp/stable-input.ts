@@ -1,4 +1,5 @@
-import { refuseDifferent } from "../../../src/tools/arguments.js";
+import type { Clock } from "../../../src/base/clock.js";
+import { checkStable } from "../../../src/tools/arguments.js";
 
 /*
  * The SDK validates the arguments before it enters a tool, and what the model wrote is gone by then. A schema whose default
@@ -13,7 +14,11 @@ type Method = (...args: readonly unknown[]) => unknown;
  * @param isGuarded whether a registered tool is
  * @returns undefined: a version of the SDK without a method for it
  */
-export function stableValidation(server: object, isGuarded: (tool: unknown) => boolean): Method | undefined {
+export function stableValidation(
+  server: object,
+  isGuarded: (tool: unknown) => boolean,
+  clock: Pick<Clock, "wallNow">,
+): Method | undefined {
   const validate: unknown = Reflect.get(server, "validateToolInput");
   if (typeof validate !== "function") return undefined;
   return async (...args) => {
@@ -21,7 +26,7 @@ export function stableValidation(server: object, isGuarded: (tool: unknown) => b
     // Without a schema nothing is made.
     if (parsed === undefined || !isGuarded(args[0])) return parsed;
     const again: unknown = await Reflect.apply(validate, server, args);
-    refuseDifferent(parsed, again);
+    checkStable({ given: args[1] ?? {}, output: parsed, again, now: clock.wallNow() });
     return parsed;
   };
 }

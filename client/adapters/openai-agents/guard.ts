@@ -1,3 +1,4 @@
+import { systemClock } from "../../../src/base/clock.js";
 import { InvalidRequestError } from "../../../src/base/errors.js";
 import { kindOf } from "../../../src/documents/value-kind.js";
 import type { ToolCall, ToolCalls } from "../../../src/tool-calls/index.js";
@@ -96,7 +97,7 @@ function wrap(tool: Given, calls: ToolCalls, settings: Settings): object {
       return Reflect.apply(tool.execute, tool, [input, runContext, own]);
     },
   };
-  const { envelope } = settings;
+  const { envelope, clock = systemClock } = settings;
   const guarded = guardOfAnyMake(inner, calls, {
     ...settings,
     envelope: envelope === true ? answerOf : envelope,
@@ -107,7 +108,7 @@ function wrap(tool: Given, calls: ToolCalls, settings: Settings): object {
     runContext: RunContextLike,
     details?: ToolCallDetailsLike,
   ): Promise<unknown> => {
-    await refuseUnstableInput(tool.parameters, details);
+    await refuseUnstableInput(tool.parameters, details, clock.wallNow());
     const passed: Passed = {
       tool_call_id: details?.toolCall?.callId,
       signal: details?.signal,

@@ -7,16 +7,21 @@ import type { ToolCallDetailsLike } from "./tool-types.js";
  * time or a random id would make another call of every retry, so it is asked again about that.
  */
 
-/** @param parameters a schema of Zod; any other makes nothing anew @throws InvalidRequestError */
+/**
+ * @param parameters a schema of Zod; any other makes nothing anew
+ * @param now the wall clock, milliseconds since 1970
+ * @throws InvalidRequestError
+ */
 export async function refuseUnstableInput(
   parameters: unknown,
   details: ToolCallDetailsLike | undefined,
+  now: number,
 ): Promise<void> {
   const written = parsed(details?.toolCall?.arguments);
   if (written === undefined) return;
-  await refuseUnstable(parameters, written);
+  await refuseUnstable(parameters, written, now);
   // In strict mode a model writes null for what it leaves out, and the SDK takes that away before it validates.
-  await refuseUnstable(parameters, withoutNulls(written));
+  await refuseUnstable(parameters, withoutNulls(written), now);
 }
 
 function parsed(text: unknown): unknown {
