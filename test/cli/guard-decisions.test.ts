@@ -66,14 +66,36 @@ test("the same server has the same name, and another command, folder or address 
     serverName({ command: [...command, "/more"], folder: "/home/ann" }),
     serverName({ command, folder: "/home/bob" }),
     serverName({ command: ["/usr/bin/node", "/opt/mail-server/dist/index.js"], folder: "/" }),
-    serverName({ url: new URL("https://mcp.example.com/mcp") }),
-    serverName({ url: new URL("https://mcp.example.com/other") }),
+    serverName({ url: new URL("https://mcp.example.com/mcp"), headers: {} }),
+    serverName({ url: new URL("https://mcp.example.com/other"), headers: {} }),
   ];
   expect(new Set([name, ...others]).size).toBe(6);
   expect(others[2]).toMatch(/^mail-server-/);
   expect(others[3]).toMatch(/^mcp\.example\.com-/);
-  // What is secret in an address does not make another server of it.
-  expect(serverName({ url: new URL("https://mcp.example.com/mcp?key=1") })).toBe(others[3]);
+  // Neither what assigns a variable is shown, as it may be a secret.
+  expect(serverName({ command: ["env", "API_KEY=s3cret", "node", "mailer.js"], folder: "/" })).toMatch(/^mailer\.js-/);
+});
+
+test("whoever has another query or another header has another server, unless a scope says who it is", () => {
+  const of = (search: string, headers: { [name: string]: string }, scope?: string) =>
+    serverName({ url: new URL(`https://mcp.example.com/mcp${search}`), headers }, scope);
+  const ann = { Authorization: "Bearer ann", "X-Team": "blue" };
+  const names = [
+    of("", {}),
+    of("?tenant=a", ann),
+    of("?tenant=b", ann),
+    of("?tenant=a", { ...ann, Authorization: "Bearer bob" }),
+    of("?tenant=a", { ...ann, "X-Team": "red" }),
+    of("?tenant=a", ann, "ann"),
+    of("?tenant=a", ann, "bob"),
+  ];
+  expect(new Set(names).size).toBe(names.length);
+  for (const name of names) expect(name).toMatch(/^mcp\.example\.com-[0-9a-f]{12}$/);
+  expect(of("?tenant=a", { "x-team": "blue", authorization: "Bearer ann" })).toBe(names[1]);
+  // A token that is made anew does not change the name then.
+  expect(of("?tenant=a", { Authorization: "Bearer ann, renewed" }, "ann")).toBe(names[5]);
+  const command = ["mails"];
+  expect(serverName({ command, folder: "/" }, "ann")).not.toBe(serverName({ command, folder: "/" }, "bob"));
 });
 
 test("calls are kept where the system keeps state", () => {
