@@ -159,13 +159,18 @@ export class Routing {
 
   #serverMessage(message: unknown, line: Buffer): ServerStep {
     const method = methodOf(message);
-    if (method === "notifications/tools/list_changed") this.#knowledge.forget();
+    if (method === "notifications/tools/list_changed") this.#knowledge.change();
     const id = idOf(message);
     if (method !== undefined || id === undefined || !isObject(message)) return { step: "pass", line };
     if (this.#guarded.has(id)) return { step: "reply", id, message };
     if (this.#isOwn(id)) return { step: "own", id, message };
-    if (this.#passed.get(id) === "tools/list") this.#knowledge.learn(readToolPage(message["result"]).tools);
+    if (this.#passed.get(id) === "tools/list") this.#learn(message["result"]);
     this.#passed.delete(id);
     return { step: "pass", line };
+  }
+
+  /** An error is no list without tools. */
+  #learn(result: unknown): void {
+    if (isObject(result)) this.#knowledge.learn(readToolPage(result));
   }
 }

@@ -7,7 +7,7 @@ import { paramHeaders } from "../../cli/guard/param-headers.js";
 import { Routing } from "../../cli/guard/routing.js";
 import { defaultFolder, serverName } from "../../cli/guard/server-name.js";
 import { isBeforeTool } from "../../cli/guard/server-reply.js";
-import { judgeTool, readRules } from "../../cli/guard/tool-judgement.js";
+import { judgeKnown, judgeTool, misnamed, readRules } from "../../cli/guard/tool-judgement.js";
 import { ToolKnowledge } from "../../cli/guard/tool-list.js";
 
 /* What `oncekv guard` decides, without a process or a pipe. */
@@ -55,6 +55,34 @@ test("a tool is judged by its name and hints, and the command line has the last 
   expect(judgeTool("get_order", undefined, rules)).toMatchObject({ guarded: true, policy: "review" });
   expect(judgeTool("frobnicate", undefined, rules)).toMatchObject({ guarded: true, policy: "refire" });
   expect(judgeTool("list_a=b", undefined, rules)).toMatchObject({ guarded: true, policy: "review" });
+});
+
+test("a tool is never less guarded than by the last list, and guarded where there is none", () => {
+  const tool = (name: string, annotations: { readOnlyHint?: boolean; destructiveHint?: boolean }) => ({
+    name,
+    annotations,
+    inputSchema: {},
+  });
+  const knowledge = new ToolKnowledge();
+  const guarded = (name: string) => judgeKnown(name, knowledge, noRules)?.guarded;
+  expect(guarded("get_cash")).toBeUndefined();
+  knowledge.learnAll([tool("get_cash", { destructiveHint: true }), tool("frobnicate", { readOnlyHint: true })]);
+  expect([guarded("get_cash"), guarded("frobnicate"), guarded("get_order")]).toEqual([true, false, false]);
+  knowledge.change();
+  // Until the server has had its time to tell the new one.
+  expect([guarded("get_cash"), guarded("frobnicate"), guarded("get_order")]).toEqual([undefined, undefined, undefined]);
+  knowledge.learnAll(undefined);
+  expect([guarded("get_cash"), guarded("frobnicate"), guarded("get_order")]).toEqual([true, false, true]);
+  expect(judgeKnown("get_order", knowledge, readRules(["get_order"], [], []))).toMatchObject({ guarded: false });
+  knowledge.learn({ tools: [tool("get_cash", { destructiveHint: false })], next: "page 2" });
+  expect(guarded("get_cash")).toBe(false);
+  knowledge.change();
+  knowledge.learnAll([]);
+  expect(guarded("frobnicate")).toBe(false);
+  expect(misnamed(readRules(["a"], ["b", "c"], ["c=refire", "d=refire"]), [{ name: "a" }, { name: "d" }])).toEqual([
+    "b",
+    "c",
+  ]);
 });
 
 test("the same server has the same name, and another command, folder or address another one", () => {

@@ -288,6 +288,18 @@ describe("calls that do not end at once", () => {
   });
 });
 
+test("a tool that the command line names and the server does not list is told of, once", async () => {
+  const client = await scene.connect("--guard", "gett_status", "--leave", "get_status");
+  for (const id of [1, 2]) {
+    await client.ask(id, "tools/list", {});
+    await client.ask(`more ${id}`, "tools/list", { cursor: "1" });
+  }
+  const { stderr } = await client.close();
+  expect(stderr.split("\n").filter((line) => line.includes("lists no tool"))).toEqual([
+    "oncekv guard: the server lists no tool gett_status, which the command line names",
+  ]);
+});
+
 describe("one of the three goes", () => {
   test("the client: what is under way is finished and recorded, and the next client gets it", async () => {
     const client = await scene.connect();
