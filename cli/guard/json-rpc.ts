@@ -13,6 +13,7 @@ export interface JsonObject {
 
 /** Codes of errors that this program gives by itself. */
 export const rpcCodes = {
+  parseError: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
   invalidParams: -32602,
@@ -28,6 +29,18 @@ export function parseLine(line: Buffer): unknown {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Whether what is no JSON may be a call for a reader who is not so strict: some take NaN, comments or a mark of byte order.
+ * Also one whose method is written with escapes.
+ */
+export function mayBeCall(line: Buffer): boolean {
+  const plain = line
+    .toString("utf8")
+    .replaceAll(/\\u([0-9a-f]{4})/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
+    .replaceAll("\\/", "/");
+  return plain.includes("tools/call");
 }
 
 export function isObject(value: unknown): value is JsonObject {
@@ -60,8 +73,8 @@ export function resultLine(id: RequestId, result: unknown): Buffer {
   return lineOf({ jsonrpc: "2.0", id, result });
 }
 
-/** @param data undefined: none */
-export function errorLine(id: RequestId, code: number, message: string, data?: unknown): Buffer {
+/** @param id null: of what cannot be read @param data undefined: none */
+export function errorLine(id: RequestId | null, code: number, message: string, data?: unknown): Buffer {
   return lineOf({ jsonrpc: "2.0", id, error: { code, message, ...(data === undefined ? {} : { data }) } });
 }
 

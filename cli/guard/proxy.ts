@@ -159,10 +159,10 @@ class Standing {
     if (judged?.guarded === false) return this.#pass(call);
     const { id } = call;
     if (id !== undefined && this.#guarded.size >= guardedMax) {
+      this.#routing.ended(id);
       const text = `Nothing was done: ${guardedMax} calls are under way already. The same call may be made later.`;
       return this.#output.write(errorLine(id, rpcCodes.server, text));
     }
-    if (id !== undefined) this.#routing.guarding(id);
     const guarded: Guarded = { giveUp: new AbortController(), dropped: false, reply: undefined };
     if (id !== undefined) this.#guarded.set(id, guarded);
     const running = this.#decide(call, guarded, judged);
@@ -176,8 +176,9 @@ class Standing {
     if (known === undefined) await this.#learnTools(call.meta);
     const judged = known ?? this.#judge(tool) ?? judgeUnlisted(tool, this.#parts.rules);
     if (!judged.guarded) {
-      if (id !== undefined) this.#over(id);
-      if (!guarded.dropped) await this.#pass(call);
+      if (id !== undefined) this.#guarded.delete(id);
+      if (!guarded.dropped) return this.#pass(call);
+      if (id !== undefined) this.#routing.ended(id);
       return;
     }
     if (id === undefined) {

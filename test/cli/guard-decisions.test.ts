@@ -154,6 +154,10 @@ test("which answers say that a tool was not entered", () => {
     text("MCP error -32602: Output validation error: Invalid structured content for tool send"),
     text("MCP error -32602: Tool other not found"),
     text("the mail was not sent: Tool send not found"),
+    text("Tool send not found in the outbox after sending"),
+    text("Tool send disabled the account"),
+    error(-32603, "Unknown tool: send"),
+    error(-32000, "Unknown tool error: timed out after the charge"),
     answered({ result: { content: [{ type: "text", text: "Tool send not found" }] } }),
   ]) {
     expect(isBeforeTool(reply, "send")).toBe(false);
@@ -163,7 +167,8 @@ test("which answers say that a tool was not entered", () => {
 test("an answer goes to whoever has asked under that id, and requests of the server to the client", () => {
   const routing = new Routing(new ToolKnowledge(), (id) => id === "own");
   const line = (message: object) => Buffer.from(`${JSON.stringify(message)}\n`);
-  routing.guarding(1);
+  const call = { id: 1, method: "tools/call", params: { name: "send_mail" } };
+  expect(routing.fromClient(line(call))).toMatchObject([{ step: "call", call: { id: 1, tool: "send_mail" } }]);
   const steps = (message: object) => routing.fromServer(line(message)).map(({ step }) => step);
   expect(steps({ id: 1, result: {} })).toEqual(["reply"]);
   expect(steps({ id: "1", result: {} })).toEqual(["pass"]);
@@ -179,6 +184,34 @@ test("an answer goes to whoever has asked under that id, and requests of the ser
   expect(batch[1]).toMatchObject({ line: line([{ id: 9, result: {} }]) });
   routing.ended(1);
   expect(steps({ id: 1, result: {} })).toEqual(["pass"]);
+});
+
+test("one id twice in a batch, or that of an open request, is refused: two answers could not be told apart", () => {
+  const routing = new Routing(new ToolKnowledge(), () => false);
+  const call = (id: number) => ({ id, method: "tools/call", params: { name: "send_mail" } });
+  const steps = (message: object) => routing.fromClient(Buffer.from(JSON.stringify(message))).map(({ step }) => step);
+  expect(steps([call(7), call(7), call(8)])).toEqual(["call", "answer", "call"]);
+  expect(steps({ id: 9, method: "x/other" })).toEqual(["pass"]);
+  expect(steps(call(9))).toEqual(["answer"]);
+  routing.ended(7);
+  expect(steps(call(7))).toEqual(["call"]);
+});
+
+test("what is no JSON, but might be a call for another reader, is not passed on", () => {
+  const routing = new Routing(new ToolKnowledge(), () => false);
+  const of = (text: string) => routing.fromClient(Buffer.from(text));
+  for (const text of [
+    '{"id":1,"method":"tools/call","params":{"name":"send_mail","arguments":{"amount":NaN}}}',
+    '\ufeff{"id":1,"method":"tools/call","params":{"name":"send_mail"}}',
+    '{"id":1,"method":"tools\\/call","params":{"name":"send_mail","arguments":{},}}',
+    '{"id":1,"method":"tools\\u002Fc\\u0061ll","params":{"n":Infinity}}',
+  ]) {
+    const [step, ...more] = of(text);
+    expect(more).toEqual([]);
+    expect(step?.step).toBe("answer");
+    expect(String(step?.step === "answer" ? step.line : "")).toMatch(/^\{"jsonrpc":"2\.0","id":null,.*-32700/);
+  }
+  expect(of('{"id":1,"method":"x/other","params":NaN}')).toMatchObject([{ step: "pass" }]);
 });
 
 test("the lease is shorter than the wait, and the wait than the minute after which clients give up", () => {
