@@ -5,7 +5,7 @@ import { exitCodes } from "../exit-codes.js";
 import { EndedWith } from "../failure.js";
 import { readHeaders } from "../guard/http-headers.js";
 import type { ServerLink } from "../guard/server-link.js";
-import { defaultFolder, readAddress, type ServerSource, serverName } from "../guard/server-name.js";
+import { defaultFolder, makeDefaultFolder, readAddress, type ServerSource, serverName } from "../guard/server-name.js";
 import { readRules, type ToolRules } from "../guard/tool-judgement.js";
 import { parseSeconds } from "../option-values.js";
 import { acceptLossOption, jsonOption, type TargetOptions } from "../target.js";
@@ -149,6 +149,7 @@ async function stand(
 ): Promise<void> {
   const name = serverName(source, options.scope);
   const target = targetOf(options, name);
+  if (target.data !== undefined && options.data === undefined) await makeDefaultFolder(target.data);
   const { runProxy } = await import("../guard/proxy.js");
   const { withGuardedCalls } = await import("../guard/store.js");
   let exitCode: number = exitCodes.done;

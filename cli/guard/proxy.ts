@@ -191,7 +191,7 @@ class Standing {
       id,
       message: call,
       policy: judged.policy ?? "review",
-      idempotent: this.#knowledge.findLast(tool)?.annotations?.idempotentHint,
+      listed: this.#knowledge.findLast(tool),
       signal: guarded.giveUp.signal,
       send: () => this.#ask(call, guarded),
     });

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { chmod, mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { InvalidRequestError } from "../../src/base/errors.js";
@@ -61,6 +62,12 @@ export function defaultFolder(name: string, env: { readonly [name: string]: stri
   // A relative one is to be ignored.
   const state = given !== undefined && isAbsolute(given) ? given : join(homedir(), ".local", "state");
   return join(state, "oncekv", "guard", name);
+}
+
+/** Makes such a folder, for this user alone: it holds the arguments of calls. One that is there is closed to others. */
+export async function makeDefaultFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await chmod(folder, 0o700);
 }
 
 /** @throws InvalidRequestError when it is no address of a server over HTTP */

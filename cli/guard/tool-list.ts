@@ -7,6 +7,8 @@ export interface ListedTool {
   readonly annotations: ToolAnnotations | undefined;
   /** The JSON schema of the arguments, as it came. */
   readonly inputSchema: unknown;
+  /** Clients refuse a result without structured content of such a tool, unless it is an error. */
+  readonly hasOutputSchema: boolean;
 }
 
 /** One page of a list, and what the next one is asked for by; undefined: it is the last. */
@@ -26,6 +28,7 @@ export function readToolPage(result: unknown): ToolPage {
       name,
       annotations: readAnnotations(memberOf(tool, "annotations")),
       inputSchema: memberOf(tool, "inputSchema"),
+      hasOutputSchema: isObject(memberOf(tool, "outputSchema")),
     });
   }
   const next = memberOf(result, "nextCursor");

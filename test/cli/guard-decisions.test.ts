@@ -62,6 +62,7 @@ test("a tool is never less guarded than by the last list, and guarded where ther
     name,
     annotations,
     inputSchema: {},
+    hasOutputSchema: false,
   });
   const knowledge = new ToolKnowledge();
   const guarded = (name: string) => judgeKnown(name, knowledge, noRules)?.guarded;

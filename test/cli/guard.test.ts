@@ -1,3 +1,5 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { failureText } from "../../src/tools/model-text.js";
 import { ended, startCli } from "./command-line.js";
@@ -162,6 +164,51 @@ describe("a guarded call", () => {
     await first;
     await client.until(({ id, result }) => id === 1 && result?._meta?.["oncekv/was_replay"] === false);
   });
+});
+
+describe("results that are not as they should be", () => {
+  test("one that was too large to keep is no result that fits the schema: its replay is an error that says it was done", async () => {
+    const client = await scene.connect();
+    await client.ask("list", "tools/list", { cursor: "1" });
+    const args = { content: [{ type: "text", text: "x".repeat(2_000_000) }] };
+    expect((await client.call(1, "post_report", args)).error?.code).toBe(-32602);
+    expect(scene.effects).toBe(0);
+    const small = { content: [], times: 2_000_000 };
+    expect((await client.call(2, "post_report", small)).result).toMatchObject({ structuredContent: { ok: true } });
+    const again = await client.call(3, "post_report", small);
+    expect(again.result).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining("its result was not kept") }],
+      _meta: { "oncekv/was_replay": true },
+    });
+    expect(scene.effects).toBe(1);
+  });
+
+  test("content that is no list is passed on as a text", async () => {
+    const client = await scene.connect();
+    const contents = [{ a: 1 }, "plain", null, 7];
+    for (const [id, content] of contents.entries()) await client.call(id, "post_report", { content });
+    const answers = await Promise.all(contents.map((_, id) => client.answerTo(id)));
+    expect(answers.map(({ result }) => result?.content?.map(({ text }) => text))).toEqual([
+      ['{"a":1}'],
+      ["plain"],
+      [],
+      ["7"],
+    ]);
+    expect(scene.effects).toBe(4);
+  });
+});
+
+test("the default folder is for its user alone, and no argument of the server's command is shown", async () => {
+  const state = join(scene.root, "state");
+  const client = new RawClient(["guard", "--", ...scene.server, "--api-key", "s3cret"], { XDG_STATE_HOME: state });
+  await client.hello();
+  const { stderr } = await client.close();
+  expect(stderr).toMatch(/^oncekv guard: guards node; its calls are kept in /);
+  expect(stderr).not.toContain("s3cret");
+  const guards = join(state, "oncekv", "guard");
+  const [folder = ""] = await readdir(guards);
+  expect((await stat(join(guards, folder))).mode & 0o777).toBe(0o700);
 });
 
 describe("a call that fails", () => {
