@@ -87,7 +87,7 @@ class HttpLink implements ServerLink {
   }
 
   async send(line: Buffer): Promise<void> {
-    const value = parseLine(line);
+    const value = readForTransport(line);
     const messages: readonly unknown[] = Array.isArray(value) ? value : [value];
     if (!messages.every(isObject) || messages.length === 0) {
       this.#note("oncekv guard: what is no message cannot be sent over HTTP, and was dropped");
@@ -192,4 +192,18 @@ class HttpLink implements ServerLink {
       });
     });
   }
+}
+
+/** The transport writes by itself, so that integers beyond 2^53 are rounded. Only an id, which comes back, stays exact. */
+function readForTransport(line: Buffer): unknown {
+  const exact = parseLine(line);
+  if (exact === undefined) return undefined;
+  const rounded: unknown = JSON.parse(line.toString("utf8"));
+  if (Array.isArray(exact) && Array.isArray(rounded)) return rounded.map((each, place) => withId(each, exact[place]));
+  return withId(rounded, exact);
+}
+
+function withId(rounded: unknown, exact: unknown): unknown {
+  const id = idOf(exact);
+  return isObject(rounded) && id !== undefined ? { ...rounded, id } : rounded;
 }

@@ -1,3 +1,5 @@
+import { parseExactly, writeExactly } from "./exact-integers.js";
+
 /*
  * Messages of JSON-RPC as they stand on one line each. They are looked at, not judged: what is no message is passed on, and
  * whoever it is meant for says what is wrong with it.
@@ -22,10 +24,10 @@ export const rpcCodes = {
   server: -32000,
 } as const;
 
-/** The value of a line; undefined: it is no JSON. */
+/** The value of a line, with its integers held exactly; undefined: it is no JSON. */
 export function parseLine(line: Buffer): unknown {
   try {
-    return JSON.parse(line.toString("utf8"));
+    return parseExactly(line.toString("utf8"));
   } catch {
     return undefined;
   }
@@ -66,7 +68,7 @@ export function methodOf(message: unknown): string | undefined {
 
 /** A value as a line. */
 export function lineOf(value: unknown): Buffer {
-  return Buffer.from(`${JSON.stringify(value)}\n`, "utf8");
+  return Buffer.from(`${writeExactly(value)}\n`, "utf8");
 }
 
 export function resultLine(id: RequestId, result: unknown): Buffer {

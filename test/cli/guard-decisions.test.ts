@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { EventQueue } from "../../cli/guard/event-queue.js";
+import { parseExactly, writeExactly } from "../../cli/guard/exact-integers.js";
 import { timesFor } from "../../cli/guard/guarded-call.js";
 import { readHeaders } from "../../cli/guard/http-headers.js";
 import { LineSplitter, LineTooLongError } from "../../cli/guard/line-splitter.js";
@@ -30,6 +31,23 @@ test("a line that is longer than what is held is refused, however it comes", () 
   const splitter = new LineSplitter(4);
   expect(splitter.push(Buffer.from("123\n12"))).toHaveLength(1);
   expect(() => splitter.push(Buffer.from("345"))).toThrow("longer than 4 bytes");
+});
+
+test("integers beyond what numbers hold are written as they were read, and nothing else is taken for one", () => {
+  for (const text of [
+    '{"id":1764535000123456789,"n":[-12345678901234567890,9007199254740993]}',
+    '{"a":"1764535000123456789","b":"\\"1764535000123456789","c":"\\\\","d":1764535000123456789}',
+    '{"n":9007199254740991,"m":-9007199254740991,"x":0.5}',
+    "1764535000123456789",
+  ]) {
+    expect(writeExactly(parseExactly(text))).toBe(text);
+  }
+  expect(parseExactly('["a1234567890123456789",1.12345678901234567890,1e1234567890123456789]')).toEqual([
+    "a1234567890123456789",
+    1.1234567890123457,
+    Number.POSITIVE_INFINITY,
+  ]);
+  expect(parseExactly("[12345678901234567891]")).not.toEqual(parseExactly("[12345678901234567892]"));
 });
 
 test("a queue that nobody reads has an end", async () => {

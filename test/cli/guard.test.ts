@@ -184,6 +184,29 @@ describe("results that are not as they should be", () => {
     expect(scene.effects).toBe(1);
   });
 
+  test("integers beyond what JavaScript holds are exact: in ids, arguments, results and replays", async () => {
+    const client = await scene.connect();
+    const call = (id: string, to: string) =>
+      `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"echo_mail","arguments":{"to":${to}}}}\n`;
+    const answers = async (id: string) => {
+      await client.until(() => client.received.some((line) => line.includes(`"id":${id},`)));
+      return client.received.filter((line) => line.includes(`"id":${id},`));
+    };
+    const [first, second, third] = ["1764535000123456788", "1764535000123456789", "1764535000123456790"] as const;
+    for (const [id, to, replay] of [
+      [first, "1234567890123456788", false],
+      [second, "1234567890123456789", false],
+      [third, "1234567890123456788", true],
+    ] as const) {
+      client.raw(call(id, to));
+      const [answer, ...more] = await answers(id);
+      expect(more).toEqual([]);
+      expect(answer).toContain(`"structuredContent":{"to":${to}}`);
+      expect(answer).toContain(`"oncekv/was_replay":${replay}`);
+    }
+    expect(scene.effects).toBe(2);
+  });
+
   test("content that is no list is passed on as a text", async () => {
     const client = await scene.connect();
     const contents = [{ a: 1 }, "plain", null, 7];
