@@ -14,6 +14,7 @@ import {
   resultOfReply,
   type ServerReply,
 } from "./server-reply.js";
+import type { ListedTool } from "./tool-list.js";
 
 /** What is the same for all guarded calls of a connection. */
 export interface CallGuard {
@@ -29,7 +30,8 @@ export interface GuardedCallRequest {
   readonly id: RequestId;
   readonly message: CallMessage;
   readonly policy: ToolCallPolicy;
-  readonly idempotent: boolean | undefined;
+  /** What the server's list says of the tool, if anything. */
+  readonly listed: ListedTool | undefined;
   /** Ends the waiting for somebody else's call. It does not end a call that was begun. */
   readonly signal: AbortSignal;
   /** Sends the call to the server; resolves with what comes back, and never rejects. */
@@ -64,11 +66,11 @@ export function timesFor(window: number): { readonly [Name in keyof ToolTimes]-?
  * @returns the line for the client; undefined: it has given the call up
  */
 export async function answerGuarded(guard: CallGuard, request: GuardedCallRequest): Promise<Buffer | undefined> {
-  const { id, message, policy, idempotent, signal, send } = request;
+  const { id, message, policy, listed, signal, send } = request;
   const { tool, args, meta } = message;
   let reply: ServerReply | undefined;
   let key: string | undefined;
-  const classify = (error: unknown) => classOfThrow(error, reply, tool, idempotent);
+  const classify = (error: unknown) => classOfThrow(error, reply, tool, listed?.annotations?.idempotentHint);
   try {
     const intent = readCallMeta(meta);
     const guarded = guardTool(
@@ -111,7 +113,7 @@ function answerLine({ id, message }: GuardedCallRequest, result: object): Buffer
 const versionMember = "io.modelcontextprotocol/protocolVersion";
 
 function lineOfOutcome(request: GuardedCallRequest, outcome: ToolCallOutcome<unknown>): Buffer {
-  const { id, message } = request;
+  const { id, message, listed } = request;
   const { asTask } = message;
   const isTask = isTaskResult(outcome.result);
   if (outcome.was_replay && isTask !== asTask && !isFreeTask(outcome.result)) {
@@ -123,7 +125,9 @@ function lineOfOutcome(request: GuardedCallRequest, outcome: ToolCallOutcome<unk
     );
   }
   const result = resultOfOutcome(outcome);
-  if (!isTask) return answerLine(request, result);
+  // There is nothing that would fit the schema. As an error clients let it pass, and the model reads the note.
+  const misfit = outcome.result_omitted !== undefined && outcome.was_replay && listed?.hasOutputSchema === true;
+  if (!isTask) return answerLine(request, misfit ? { ...result, isError: true } : result);
   // Who asked for a task reads the task, and finds no content there.
   const { content: _, ...task } = result;
   return answerLine(request, task);

@@ -61,7 +61,8 @@ export function classOfThrow(
 
 /**
  * Whether an answer says that the tool was not entered: it is not known, or its arguments are not of its form. Servers say so
- * with an error of the protocol; those made with the TypeScript SDK also as the result of the tool, in fixed words.
+ * with an error of the protocol; those made with the TypeScript SDK also as the result of the tool, in fixed words. Only the
+ * whole of them counts: a tool may begin a sentence of its own in the same way.
  */
 export function isBeforeTool(reply: ServerReply, tool: string): boolean {
   if (reply.reply === "lost") return reply.failure.nothingBegun;
@@ -69,14 +70,16 @@ export function isBeforeTool(reply: ServerReply, tool: string): boolean {
   const error = message["error"];
   if (error !== undefined) {
     const code = memberOf(error, "code");
-    if (!beforeToolCodes.has(code)) return /^unknown tool\b/i.test(messageOf(error));
+    // What goes wrong inside of a server may go wrong inside of its tool, whatever it says.
+    if (code === rpcCodes.internal) return false;
+    if (!beforeToolCodes.has(code)) return /^unknown tool(?:: (.*))?$/i.exec(messageOf(error))?.[1] === tool;
     // The tool has run by the time its result is found to be wrong.
     return !/\boutput validation\b/i.test(messageOf(error));
   }
   const content = memberOf(message["result"], "content");
   if (memberOf(message["result"], "isError") !== true || !Array.isArray(content) || content.length !== 1) return false;
   const text = memberOf(content[0], "text");
-  return typeof text === "string" && beforeToolTexts(tool).some((each) => text.startsWith(each));
+  return typeof text === "string" && isBeforeToolText(text, tool);
 }
 
 /**
@@ -84,7 +87,7 @@ export function isBeforeTool(reply: ServerReply, tool: string): boolean {
  * the client or its version cannot do what is needed (-32021, -32022); somebody has to open an address first (-32042).
  */
 const beforeToolCodes: ReadonlySet<unknown> = new Set([
-  -32700,
+  rpcCodes.parseError,
   rpcCodes.invalidRequest,
   rpcCodes.methodNotFound,
   rpcCodes.invalidParams,
@@ -94,13 +97,12 @@ const beforeToolCodes: ReadonlySet<unknown> = new Set([
   -32042,
 ]);
 
-function beforeToolTexts(tool: string): readonly string[] {
-  const texts = [
-    `Tool ${tool} not found`,
-    `Tool ${tool} disabled`,
-    `Input validation error: Invalid arguments for tool ${tool}: `,
-  ];
-  return [...texts, ...texts.map((text) => `MCP error ${rpcCodes.invalidParams}: ${text}`), `Unknown tool: ${tool}`];
+function isBeforeToolText(text: string, tool: string): boolean {
+  const prefix = `MCP error ${rpcCodes.invalidParams}: `;
+  const said = text.startsWith(prefix) ? text.slice(prefix.length) : text;
+  const whole = [`Tool ${tool} not found`, `Tool ${tool} disabled`, `Unknown tool: ${tool}`];
+  // What is wrong with the arguments differs, but no tool says of its own arguments that they are those of the tool.
+  return whole.includes(said) || said.startsWith(`Input validation error: Invalid arguments for tool ${tool}: `);
 }
 
 /** Whether a result is a task that was made for the call, whose own result comes later. */

@@ -1,6 +1,7 @@
 import { InvalidRequestError } from "../../src/base/errors.js";
 import type { ToolCallPolicy } from "../../src/tool-calls/index.js";
 import { classify, type ToolAnnotations } from "../../src/tools/index.js";
+import type { ToolKnowledge } from "./tool-list.js";
 
 /*
  * What is done with a tool: guarded, or left alone. The command line has the last word, then comes the classification that all
@@ -71,6 +72,36 @@ export function judgeTool(name: string, annotations: ToolAnnotations | undefined
   const chosen = rules.policies.get(name);
   const policy = chosen ?? usual ?? "review";
   return { guarded: true, policy, reasons: [...found, reasonFor(policy, chosen !== undefined)] };
+}
+
+/**
+ * The same by what is known of the tools; undefined: the server should be asked for them first.
+ *
+ * Of a tool that is not in the list the last one counts in which it was, and else its name. Where there is no list, a name
+ * that reads is no proof: such a tool is guarded.
+ */
+export function judgeKnown(name: string, knowledge: ToolKnowledge, rules: ToolRules): ToolJudgement | undefined {
+  const listed = knowledge.find(name);
+  if (listed !== undefined || rules.leave.has(name)) return judgeTool(name, listed?.annotations, rules);
+  if (knowledge.asked === "not yet") return undefined;
+  const last = knowledge.findLast(name);
+  if (last !== undefined || knowledge.asked === "answered") return judgeTool(name, last?.annotations, rules);
+  return judgeUnlisted(name, rules);
+}
+
+/** What is done with a tool of which nothing can be learned. */
+export function judgeUnlisted(name: string, rules: ToolRules): ToolJudgement {
+  const judged = judgeTool(name, undefined, rules);
+  if (judged.guarded || rules.leave.has(name)) return judged;
+  const policy = "review";
+  return { guarded: true, policy, reasons: ["the server does not list its tools", reasonFor(policy, false)] };
+}
+
+/** The tools that the command line names and a whole list does not: misspelt ones, most likely. */
+export function misnamed(rules: ToolRules, tools: readonly { readonly name: string }[]): readonly string[] {
+  const names = new Set(tools.map(({ name }) => name));
+  const named = new Set([...rules.leave, ...rules.guard, ...rules.policies.keys()]);
+  return [...named].filter((name) => !names.has(name));
 }
 
 function reasonFor(policy: ToolCallPolicy, chosen: boolean): string {

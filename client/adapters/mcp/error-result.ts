@@ -1,5 +1,5 @@
 import type { FailureClass } from "../../../src/tool-calls/index.js";
-import type { McpToolResult } from "./tool-result.js";
+import { contentOf, type McpToolResult } from "./tool-result.js";
 
 /*
  * A tool that fails answers with `isError: true`, and so does a server whose tool threw: the class of the error is gone, and
@@ -31,8 +31,8 @@ export function meaningOfErrorResult(idempotent: boolean | undefined): ErrorResu
   return idempotent === true ? "retryable" : "completed";
 }
 
-function textOf({ content = [] }: McpToolResult): string {
-  const texts = content.map((block) => {
+function textOf(result: McpToolResult): string {
+  const texts = contentOf(result).map((block) => {
     const text: unknown = typeof block === "object" && block !== null ? Reflect.get(block, "text") : undefined;
     return typeof text === "string" ? text : "";
   });
