@@ -19,6 +19,7 @@ interface GuardCommandOptions {
   readonly leave: readonly string[];
   readonly guard: readonly string[];
   readonly policy: readonly string[];
+  readonly errors: readonly string[];
   readonly window: number;
   readonly scope?: string;
   readonly data?: string;
@@ -46,6 +47,12 @@ export function addGuardCommand(program: Command, terminal: Terminal): void {
     .option("--leave <tool>", "pass its calls through, whatever it looks like", gather, [])
     .option("--guard <tool>", "guard its calls, whatever it looks like", gather, [])
     .option("--policy <tool=policy>", "of a call in doubt: review (closed until resolved) or refire", gather, [])
+    .option(
+      "--errors <tool=meaning>",
+      "of a result with isError: completed (kept like any other), retryable (nothing was done), failed or unknown",
+      gather,
+      [],
+    )
     .addOption(new Option("--window <seconds>", "how long a call is remembered").argParser(parseSeconds).default(600))
     .option(
       "--scope <name>",
@@ -103,7 +110,7 @@ async function guard(
   server: readonly string[],
   options: GuardCommandOptions,
 ): Promise<void> {
-  const rules = readRules(options.leave, options.guard, options.policy);
+  const rules = readRules(options);
   const source = sourceOf(server, options);
   if (options.window === 0 || options.window > windowMax) {
     throw new InvalidRequestError("", `--window must be more than 0 and at most ${windowMax} seconds`);

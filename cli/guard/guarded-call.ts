@@ -1,4 +1,5 @@
 import { readCallMeta } from "../../client/adapters/mcp/call-meta.js";
+import type { ErrorResultMeaning } from "../../client/adapters/mcp/error-result.js";
 import { type McpToolResult, resultOfOutcome, resultOfRefusal } from "../../client/adapters/mcp/tool-result.js";
 import { InvalidRequestError, OnceKvError } from "../../src/base/errors.js";
 import type { ToolCallOutcome, ToolCallPolicy, ToolCalls } from "../../src/tool-calls/index.js";
@@ -30,6 +31,8 @@ export interface GuardedCallRequest {
   readonly id: RequestId;
   readonly message: CallMessage;
   readonly policy: ToolCallPolicy;
+  /** What a result with `isError` means. */
+  readonly errors: ErrorResultMeaning;
   /** What the server's list says of the tool, if anything. */
   readonly listed: ListedTool | undefined;
   /** Ends the waiting for somebody else's call. It does not end a call that was begun. */
@@ -66,11 +69,11 @@ export function timesFor(window: number): { readonly [Name in keyof ToolTimes]-?
  * @returns the line for the client; undefined: it has given the call up
  */
 export async function answerGuarded(guard: CallGuard, request: GuardedCallRequest): Promise<Buffer | undefined> {
-  const { id, message, policy, listed, signal, send } = request;
+  const { id, message, policy, errors, signal, send } = request;
   const { tool, args, meta } = message;
   let reply: ServerReply | undefined;
   let key: string | undefined;
-  const classify = (error: unknown) => classOfThrow(error, reply, tool, listed?.annotations?.idempotentHint);
+  const classify = (error: unknown) => classOfThrow(error, reply, tool, errors);
   try {
     const intent = readCallMeta(meta);
     const guarded = guardTool(
@@ -79,7 +82,7 @@ export async function answerGuarded(guard: CallGuard, request: GuardedCallReques
         execute: async (_args: unknown, _options: unknown, call: { readonly key: string }): Promise<McpToolResult> => {
           key = call.key;
           reply = await send();
-          return resultOfReply(reply, tool);
+          return resultOfReply(reply, tool, errors);
         },
       },
       guard.calls,

@@ -10,7 +10,14 @@ import { type CallMessage, type ClientStep, Routing, type ServerStep } from "./r
 import type { LinkFailure, ServerEvent, ServerLink } from "./server-link.js";
 import type { ServerReply } from "./server-reply.js";
 import { Sink } from "./sink.js";
-import { judgeKnown, judgeUnlisted, misnamed, type ToolJudgement, type ToolRules } from "./tool-judgement.js";
+import {
+  errorMeaningOf,
+  judgeKnown,
+  judgeUnlisted,
+  misnamed,
+  type ToolJudgement,
+  type ToolRules,
+} from "./tool-judgement.js";
 import { type ListedTool, ToolKnowledge } from "./tool-list.js";
 
 /** How long a server may take to tell its tools to this program, in milliseconds. Then the last list counts. */
@@ -187,11 +194,13 @@ class Standing {
       );
       return;
     }
+    const listed = this.#knowledge.findLast(tool);
     const line = await answerGuarded(this.#parts.guard, {
       id,
       message: call,
       policy: judged.policy ?? "review",
-      listed: this.#knowledge.findLast(tool),
+      errors: errorMeaningOf(tool, listed?.annotations, this.#parts.rules),
+      listed,
       signal: guarded.giveUp.signal,
       send: () => this.#ask(call, guarded),
     });

@@ -1,4 +1,4 @@
-import { classOfErrorResult, ErrorResult } from "../../client/adapters/mcp/error-result.js";
+import { ErrorResult, type ErrorResultMeaning } from "../../client/adapters/mcp/error-result.js";
 import { asksForInput, type McpToolResult } from "../../client/adapters/mcp/tool-result.js";
 import type { FailureClass } from "../../src/tool-calls/index.js";
 import { isObject, type JsonObject, memberOf, rpcCodes } from "./json-rpc.js";
@@ -31,9 +31,10 @@ class FailedReply extends Error {
 /**
  * The result of the tool.
  *
+ * @param errors what a result with `isError` means
  * @throws InputRequired, ErrorResult and FailedReply, as what the call is recorded
  */
-export function resultOfReply(reply: ServerReply, tool: string): McpToolResult {
+export function resultOfReply(reply: ServerReply, tool: string, errors: ErrorResultMeaning): McpToolResult {
   if (reply.reply === "lost") {
     const { message, nothingBegun } = reply.failure;
     throw new FailedReply(message, nothingBegun ? "retryable" : "unknown");
@@ -44,19 +45,20 @@ export function resultOfReply(reply: ServerReply, tool: string): McpToolResult {
   const result = message["result"];
   if (!isObject(result)) throw new FailedReply("the server answered with no result", "unknown");
   if (asksForInput(result)) throw new InputRequired();
-  if (result["isError"] === true) throw new ErrorResult(result);
+  const isFailure = result["isError"] === true && (errors !== "completed" || isBeforeTool(reply, tool));
+  if (isFailure) throw new ErrorResult(result);
   return result;
 }
 
-/** What a throw of `resultOfReply` is recorded as. @param idempotent the tool's `idempotentHint` */
+/** What a throw of `resultOfReply` is recorded as. */
 export function classOfThrow(
   error: unknown,
   reply: ServerReply | undefined,
   tool: string,
-  idempotent: boolean | undefined,
+  errors: ErrorResultMeaning,
 ): FailureClass | undefined {
   if (!(error instanceof ErrorResult)) return undefined;
-  return reply !== undefined && isBeforeTool(reply, tool) ? "retryable" : classOfErrorResult(idempotent);
+  return errors === "completed" || (reply !== undefined && isBeforeTool(reply, tool)) ? "retryable" : errors;
 }
 
 /**

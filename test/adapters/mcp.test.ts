@@ -461,15 +461,16 @@ describe.each(generations)("a guarded MCP server of $name", (generation) => {
     expect((await client.call("send_email", hi))._meta).toMatchObject({ [resultMeta.was_replay]: false });
   });
 
-  it("takes an error result for a doubt, and gives the first caller the tool's own words with the advice in front", async () => {
+  it("keeps an error result as the tool's answer, and replays it", async () => {
     const box = new MailServer(generation, await openScene());
     const client = await generation.connect(box.server);
     const content = [{ type: "text", text: "mail server said 500" }];
     box.afterwards = () => ({ content, isError: true, _meta: { "x/own": 1 } });
     const first = await client.call("send_email", hi);
-    expect(first).toMatchObject({ isError: true, _meta: { "x/own": 1, [resultMeta.code]: "needs_review" } });
-    expect(textsOf(first)).toEqual([failureText("unknown", "mail server said 500."), "mail server said 500"]);
-    expect(textsOf(await client.call("send_email", hi))).toEqual([adviceByCode.needs_review]);
+    expect(first).toMatchObject({ isError: true, content, _meta: { "x/own": 1, [resultMeta.was_replay]: false } });
+    const second = await client.call("send_email", hi);
+    expect(second).toMatchObject({ isError: true, _meta: { [resultMeta.was_replay]: true } });
+    expect(textsOf(second).at(-1)).toBe("mail server said 500");
     expect(box.sent).toHaveLength(1);
   });
 
@@ -481,14 +482,18 @@ describe.each(generations)("a guarded MCP server of $name", (generation) => {
     const config = { inputSchema: z.object({}), annotations: { idempotentHint: true } };
     test.register("set_status", config, () => ({ content: [{ type: "text", text: "no" }], isError: ++runs === 1 }));
     const client = await generation.connect(test);
-    expect(textsOf(await client.call("set_status"))).toEqual([failureText("retryable", "no."), "no"]);
+    // Its own words alone: whoever puts the arguments right does no harm.
+    const first = await client.call("set_status");
+    expect(textsOf(first)).toEqual(["no"]);
+    expect(first._meta).toMatchObject({ [resultMeta.retry_after]: 0 });
     expect((await client.call("set_status"))._meta).toMatchObject({ [resultMeta.was_replay]: false });
     expect(runs).toBe(2);
   });
 
   it.each([
     ["completed", ["no such address"], false],
-    ["failed", [failureText("failed", "no such address."), "no such address"], true],
+    ["failed", ["no such address"], true],
+    ["unknown", [failureText("unknown", "no such address."), "no such address"], true],
     ["nonsense", [failureText("unknown", "no such address."), "no such address"], true],
   ] as const)("goes by the program's word that an error result means %s", async (meaning, texts, refused) => {
     const asked: unknown[] = [];

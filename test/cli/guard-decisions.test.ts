@@ -13,7 +13,7 @@ import { ToolKnowledge } from "../../cli/guard/tool-list.js";
 
 /* What `oncekv guard` decides, without a process or a pipe. */
 
-const noRules = readRules([], [], []);
+const noRules = readRules({});
 
 test("lines are cut wherever the chunks are, and are the same bytes together", () => {
   const bytes = Buffer.from('{"a":"\u00e9"}\n\n{"b":2}\r\nrest');
@@ -68,7 +68,11 @@ test("a tool is judged by its name and hints, and the command line has the last 
     guarded: true,
     policy: "review",
   });
-  const rules = readRules(["send_mail"], ["get_order"], ["frobnicate=refire", "list_a=b=review"]);
+  const rules = readRules({
+    leave: ["send_mail"],
+    guard: ["get_order"],
+    policy: ["frobnicate=refire", "list_a=b=review"],
+  });
   expect(judgeTool("send_mail", { destructiveHint: true }, rules)).toMatchObject({ guarded: false });
   expect(judgeTool("get_order", undefined, rules)).toMatchObject({ guarded: true, policy: "review" });
   expect(judgeTool("frobnicate", undefined, rules)).toMatchObject({ guarded: true, policy: "refire" });
@@ -92,16 +96,18 @@ test("a tool is never less guarded than by the last list, and guarded where ther
   expect([guarded("get_cash"), guarded("frobnicate"), guarded("get_order")]).toEqual([undefined, undefined, undefined]);
   knowledge.learnAll(undefined);
   expect([guarded("get_cash"), guarded("frobnicate"), guarded("get_order")]).toEqual([true, false, true]);
-  expect(judgeKnown("get_order", knowledge, readRules(["get_order"], [], []))).toMatchObject({ guarded: false });
+  expect(judgeKnown("get_order", knowledge, readRules({ leave: ["get_order"] }))).toMatchObject({ guarded: false });
   knowledge.learn({ tools: [tool("get_cash", { destructiveHint: false })], next: "page 2" });
   expect(guarded("get_cash")).toBe(false);
   knowledge.change();
   knowledge.learnAll([]);
   expect(guarded("frobnicate")).toBe(false);
-  expect(misnamed(readRules(["a"], ["b", "c"], ["c=refire", "d=refire"]), [{ name: "a" }, { name: "d" }])).toEqual([
-    "b",
-    "c",
-  ]);
+  expect(
+    misnamed(readRules({ leave: ["a"], guard: ["b", "c"], policy: ["c=refire", "d=refire"] }), [
+      { name: "a" },
+      { name: "d" },
+    ]),
+  ).toEqual(["b", "c"]);
 });
 
 test("the same server has the same name, and another command, folder or address another one", () => {

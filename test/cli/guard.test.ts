@@ -235,8 +235,22 @@ test("the default folder is for its user alone, and no argument of the server's 
 });
 
 describe("a call that fails", () => {
-  test("an error result of a tool is in doubt: the caller is told so with the tool's words, and nobody fires again", async () => {
+  test("an error result is the tool's answer: the first caller has it as it is, and the next one as a replay", async () => {
     const client = await scene.connect();
+    const first = await client.call(1, "failing_mail", mail);
+    expect(first.result).toMatchObject({ isError: true, _meta: { "oncekv/was_replay": false } });
+    expect(first.result?.content?.map(({ text }) => text)).toEqual(["the disk is full"]);
+    const second = await client.call(2, "failing_mail", mail);
+    expect(second.result).toMatchObject({ isError: true, _meta: { "oncekv/was_replay": true } });
+    expect(second.result?.content?.at(-1)).toMatchObject({ text: "the disk is full" });
+    expect(scene.effects).toBe(1);
+    // Other arguments are another call, which nothing holds back.
+    await client.call(3, "failing_mail", { ...mail, to: "bob@example.com" });
+    expect(scene.effects).toBe(2);
+  });
+
+  test("said to be in doubt by --errors, it closes the call, with the advice in front of the tool's words", async () => {
+    const client = await scene.connect("--errors", "failing_mail=unknown");
     const first = await client.call(1, "failing_mail", mail);
     expect(first.result).toMatchObject({ isError: true, _meta: { "oncekv/code": "needs_review" } });
     expect(first.result?.content?.map(({ text }) => text)).toEqual([
@@ -249,13 +263,16 @@ describe("a call that fails", () => {
     expect(scene.effects).toBe(1);
   });
 
-  test("one of a tool that says it is idempotent may be made again", async () => {
-    const client = await scene.connect();
-    expect(await client.call(1, "set_row", {})).toMatchObject({
-      result: { isError: true, _meta: { "oncekv/retry_after": 0 } },
-    });
-    await client.call(2, "set_row", {});
-    expect(scene.effects).toBe(2);
+  test("one of a tool that says it is idempotent, or that --errors says does nothing then, may be made again", async () => {
+    const client = await scene.connect("--errors", "failing_mail=retryable");
+    for (const [at, [tool, args]] of [["set_row", {}] as const, ["failing_mail", mail] as const].entries()) {
+      const first = await client.call(2 * at, tool, args);
+      expect(first).toMatchObject({ result: { isError: true, _meta: { "oncekv/retry_after": 0 } } });
+      // Its own words alone: whoever puts the arguments right does no harm.
+      expect(first.result?.content).toHaveLength(1);
+      await client.call(2 * at + 1, tool, args);
+    }
+    expect(scene.effects).toBe(4);
   });
 
   test("an error of the protocol is in doubt, keeps its code and data, and says what not to do", async () => {

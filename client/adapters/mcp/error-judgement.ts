@@ -1,5 +1,5 @@
 import type { FailureClass, FailureClassifier } from "../../../src/tool-calls/index.js";
-import { meaningOfErrorResult, ErrorResult } from "./error-result.js";
+import { ErrorResult, meaningOfErrorResult } from "./error-result.js";
 import type { McpAnsweredCall, McpGuardOptions } from "./options.js";
 import type { McpToolResult } from "./tool-result.js";
 

@@ -47,9 +47,11 @@ export function resultOfRefusal(
   answered?: McpToolResult,
 ): McpToolResult {
   const { code, message, retry_after } = refusal;
+  // A tool's own error that had no effect, or may be made again, speaks for itself: other arguments are no danger then.
+  const saysEnough = answered !== undefined && code === "tool_call_failed";
   return {
     ...answered,
-    content: [textBlock(message), ...contentOf(answered)],
+    content: [...(saysEnough ? [] : [textBlock(message)]), ...contentOf(answered)],
     isError: true,
     _meta: {
       ...answered?._meta,
