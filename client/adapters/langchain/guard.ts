@@ -30,7 +30,10 @@ export interface ToolConfig {
 
 /** Options of `guardTools`: those of `oncekv/tools`, as far as they make sense here. */
 export interface LangChainGuardOptions {
-  /** In which equal arguments mean the same intent; null: everywhere. Absent: the thread and the user's newest message. */
+  /**
+   * In which equal arguments, or equal keys, mean the same intent; null: everywhere. Absent: for keys everywhere, for
+   * arguments the thread and the user's newest message.
+   */
   readonly scope?: string | null | undefined;
   /** The same, made of the config that the tool is called with; undefined: as if it were absent. */
   readonly scopeOf?:
@@ -127,7 +130,10 @@ function readOptions(options: LangChainGuardOptions) {
     scopeOf: (entering: unknown, call: { readonly tool: string; readonly args: JsonValue }) => {
       const { config } = entering as Entering;
       const own = scopeOf?.(Object(config), call);
-      return own === undefined && others.scope === undefined ? turnScope(placeOf(config)) : own;
+      if (own !== undefined || others.scope !== undefined) return own;
+      // An order that is refunded is so in the next turn as well.
+      const hasKey = others.rules?.[call.tool]?.key !== undefined;
+      return hasKey ? undefined : turnScope(placeOf(config));
     },
   } as const;
   return { guard, settings: { envelope, commandClass } };
