@@ -352,4 +352,40 @@ describe("a guarded set of LangChain tools", () => {
     // The arguments are judged by the schema before anything is claimed.
     await expect(guarded.invoke({ order: 7 } as never)).rejects.toThrow(/schema/);
   });
+
+  it.each([
+    ["made by tool()", false],
+    ["of a class", true],
+  ])("keeps its call to itself: an unguarded tool %s that it uses finds none", async (_what, ofClass) => {
+    const { worker } = await openScene();
+    const found: unknown[] = [];
+    const schema = z.object({});
+    class Inner extends StructuredTool<typeof schema> {
+      name = "get_balance";
+      description = "Reads.";
+      schema = schema;
+      protected async _call(_args: object, _manager: unknown, config: unknown): Promise<string> {
+        found.push(callOf(config));
+        return "";
+      }
+    }
+    const made = tool(async (_args, config) => void found.push(callOf(config)), { name: "get_balance", schema });
+    const inner = ofClass ? new Inner() : made;
+    const run = async (config: object): Promise<void> => {
+      found.push(callOf(config) !== undefined);
+      await inner.invoke({}, config);
+      await inner.invoke({});
+    };
+    class Outer extends Inner {
+      override name = "pay";
+      protected override async _call(_args: object, _manager: unknown, config: unknown): Promise<string> {
+        await run(config as object);
+        return "";
+      }
+    }
+    const outer = tool(async (_args, config) => run(config), { name: "pay", schema });
+    for (const each of [outer, new Outer()])
+      await guardTool(each, worker("A").calls, { scope: each.constructor.name }).invoke({});
+    expect(found).toEqual([true, undefined, undefined, true, undefined, undefined]);
+  });
 });

@@ -26,12 +26,20 @@ export interface Entering {
 }
 
 /**
+ * The members `configurable` of the configs that tools were entered with. tool() hands a copy of its config to its function,
+ * with this very object. What the function invokes with that config gets another one, and what it invokes without has no
+ * call in its config.
+ */
+const entered = new WeakMap<object, ToolCall>();
+
+/**
  * The call under which a guarded tool runs, from the config that it is given: its `key` and `headers` for the service behind
- * it, `fired()` for a tool that marks its effect. undefined: nobody guards it.
+ * it, `fired()` for a tool that marks its effect. undefined: nobody guards it, whatever tool has called it.
  */
 export function callOf(config: unknown): ToolCall | undefined {
-  const call = memberOf(config, callMember);
-  return call === undefined ? undefined : (call as ToolCall);
+  const configurable = memberOf(config, "configurable");
+  const call = typeof configurable === "object" && configurable !== null ? entered.get(configurable) : undefined;
+  return call !== undefined && memberOf(config, callMember) === call ? call : undefined;
 }
 
 /** Runs the tool under its claim and returns what is kept of its result. */
@@ -41,7 +49,9 @@ export async function enterTool(tool: object, entering: Entering, call: ToolCall
   const form: ResultForm = { inPairs, toolCallId, commandClass };
   // The caller's own signal stays outside: a tool() that is aborted rejects at once while its function goes on, and nobody
   // would hear any more whether there was an effect.
-  const ownConfig = { ...Object(config), signal: call.signal, [callMember]: call };
+  const configurable: object = { ...Object(memberOf(config, "configurable")) };
+  entered.set(configurable, call);
+  const ownConfig = { ...Object(config), configurable, signal: call.signal, [callMember]: call };
   let result: unknown;
   try {
     const run: unknown = Reflect.get(tool, "_call");
