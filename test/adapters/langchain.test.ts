@@ -279,9 +279,12 @@ describe("a guarded set of LangChain tools", () => {
     const { calls } = worker("A");
     class Sender extends StructuredTool<z.ZodObject<{ to: z.ZodString }>> {
       #sent = 0;
+      readonly #schema = z.object({ to: z.string() });
       name = "send_fax";
       description = "Sends a fax.";
-      schema = z.object({ to: z.string() });
+      get schema() {
+        return this.#schema;
+      }
       protected async _call({ to }: { to: string }): Promise<string> {
         this.#sent += 1;
         return `fax ${this.#sent} to ${to}`;
@@ -326,6 +329,11 @@ describe("a guarded set of LangChain tools", () => {
     const opaque = { name: "send_fax", invoke: async () => 1 };
     expect(() => guardTools([opaque], calls)).toThrow(/send_fax/);
     expect(guardTools([opaque], calls, { leave: ["send_fax"] })).toEqual([opaque]);
+    for (const name of ["invoke", "call"] as const) {
+      const instrumented = new Outbox().tool;
+      Object.assign(instrumented, { [name]: instrumented[name].bind(instrumented) });
+      expect(() => guardTool(instrumented, calls)).toThrow(new RegExp(`send_email.*${name} of its own`));
+    }
   });
 
   it("gives a tool its call, with the key for the service behind it, and tells the callbacks as before", async () => {

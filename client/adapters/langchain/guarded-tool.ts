@@ -68,6 +68,7 @@ export function guardedTool<T extends object>(tool: T, runGuarded: RunGuarded, s
 
   const replaced = { value: output, configurable: true, writable: true };
   const guarded: T = Object.create(Object.getPrototypeOf(tool), {
+    ...accessorsOf(tool),
     ...Object.getOwnPropertyDescriptors(tool),
     _call: replaced,
     call: { ...replaced, value: call },
@@ -75,6 +76,23 @@ export function guardedTool<T extends object>(tool: T, runGuarded: RunGuarded, s
     ...(Object.hasOwn(tool, "func") ? { func: { ...replaced, enumerable: true } } : {}),
   });
   return guarded;
+}
+
+/** The accessors of a tool's class, asked of the tool itself: they may read private fields, which no other object has. */
+function accessorsOf(tool: object): PropertyDescriptorMap {
+  const accessors: PropertyDescriptorMap = {};
+  let prototype: object | null = Object.getPrototypeOf(tool);
+  for (; prototype !== null && prototype !== Object.prototype; prototype = Object.getPrototypeOf(prototype)) {
+    for (const [name, { get, set }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+      if ((get === undefined && set === undefined) || Object.hasOwn(accessors, name)) continue;
+      accessors[name] = {
+        get: () => Reflect.get(tool, name),
+        set: (value) => Reflect.set(tool, name, value),
+        configurable: true,
+      };
+    }
+  }
+  return accessors;
 }
 
 /** What the model wrote, which comes as it is or as a part of its call. */
