@@ -11,22 +11,41 @@ const thread = { configurable: { thread_id: "thread-1" } };
 const again = [{ id: "b", name: "send_email", args: { to: "ann" } }];
 
 describe("a turn of the user", () => {
-  it("is another one in the same words when the history before it was trimmed", async () => {
+  it("is another one in the same words, also when the history was trimmed, if its message has an id", async () => {
     const { worker } = await openScene();
     const box = new Outbox();
-    const { agent, ask, model } = agentOf(scripted([{ id: "a" }]), [box.tool], worker("A").calls);
-    await ask("write to ann");
+    const { agent, model } = agentOf(scripted([{ id: "a" }]), [box.tool], worker("A").calls);
+    const ask = (id: string) => agent.invoke({ messages: [new HumanMessage({ id, content: "write to ann" })] }, thread);
+    await ask("request-1");
     const { messages } = (await agent.graph.getState(thread)).values;
-    await agent.graph.updateState(thread, {
-      messages: messages.map(({ id }: { id: string }) => new RemoveMessage({ id })),
-    });
+    const removed = messages.map(({ id }: { id: string }) => new RemoveMessage({ id }));
+    await agent.graph.updateState(thread, { messages: removed });
     model.respondWithTools(again).respond(new AIMessage("done"));
-    await ask("write to ann");
+    await ask("request-2");
+    expect(box.sent).toHaveLength(2);
+    model.respondWithTools(again).respond(new AIMessage("done"));
+    await ask("request-2");
     expect(box.sent).toHaveLength(2);
   });
 
+  it("is not guessed where a summary has taken earlier messages away, unless the user's has an id", async () => {
+    const { worker } = await openScene();
+    const box = new Outbox();
+    const guarded = guardTool(box.tool, worker("A").calls);
+    const summary = new HumanMessage({ content: "So far:", additional_kwargs: { lc_source: "summarization" } });
+    const configurable = { ...thread.configurable, __pregel_checkpointer: new MemorySaver() };
+    const sendIn = (...messages: readonly HumanMessage[]) =>
+      guarded.invoke({ to: "ann" }, { configurable, state: { messages } } as object);
+    const needed = { code: "invalid_request", path: "scope" };
+    await expect(sendIn(summary)).rejects.toMatchObject(needed);
+    const made = crypto.randomUUID();
+    await expect(sendIn(summary, new HumanMessage({ id: made, content: "yes" }))).rejects.toMatchObject(needed);
+    await sendIn(summary, new HumanMessage({ id: "request-1", content: "yes" }));
+    expect(box.sent).toHaveLength(1);
+  });
+
   it.each([
-    ["a summary", new HumanMessage({ content: "So far:", additional_kwargs: { lc_source: "summarization" } })],
+    ["a notice", new HumanMessage({ content: "It is late.", additional_kwargs: { lc_source: "clock" } })],
     ["another agent's report", new HumanMessage({ content: "I have looked.", name: "researcher" })],
     [
       "a picture that a tool took",
@@ -60,7 +79,7 @@ describe("a turn of the user", () => {
       .addEdge(START, "node")
       .compile({ checkpointer: new MemorySaver() });
     await expect(graph.invoke({ task: "x" }, thread)).rejects.toMatchObject(needed);
-    const messages = [new HumanMessage({ id: "m", content: "x" })];
+    const messages = [new HumanMessage("x")];
     await expect(guarded.invoke({ to: "ann" }, { ...thread, state: { messages } } as object)).rejects.toMatchObject(
       needed,
     );

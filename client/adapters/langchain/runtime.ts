@@ -9,8 +9,8 @@ import { createHash } from "node:crypto";
 export interface CallPlace {
   readonly threadId: string | undefined;
   readonly toolCallId: string | undefined;
-  /** The id of the newest message of the user in the state that the tool was called for, where that state is kept. */
-  readonly turn: string | undefined;
+  /** Names the newest message of the user in the state that the tool was called for; undefined: nothing does for certain. */
+  readonly turn: readonly (string | number)[] | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -22,7 +22,7 @@ export function placeOf(config: unknown): CallPlace {
   return {
     threadId: typeof threadId === "number" ? String(threadId) : textOf(threadId),
     toolCallId: textOf(memberOf(config, "toolCallId")) ?? textOf(memberOf(memberOf(config, "toolCall"), "id")),
-    turn: isKept(configurable) ? turnOf(memberOf(config, "state") ?? taskInputOf(configurable)) : undefined,
+    turn: turnOf(memberOf(config, "state") ?? taskInputOf(configurable), isKept(configurable)),
     signal: signal instanceof AbortSignal ? signal : undefined,
   };
 }
@@ -35,7 +35,7 @@ export function placeOf(config: unknown): CallPlace {
  */
 export function turnScope({ threadId, turn }: CallPlace): string | undefined {
   if (threadId === undefined || turn === undefined) return undefined;
-  const text = JSON.stringify([threadId, turn]);
+  const text = JSON.stringify([threadId, ...turn]);
   return `turn-${createHash("sha256").update(text).digest("hex")}`;
 }
 
@@ -49,21 +49,37 @@ function taskInputOf(configurable: unknown): unknown {
   return memberOf(memberOf(configurable, "__pregel_scratchpad"), "currentTaskInput");
 }
 
-/** Without a checkpointer the ids of messages are made anew by each run, and a history is whatever was sent. */
+/** Without a checkpointer a history is whatever was sent. */
 function isKept(configurable: unknown): boolean {
   const checkpointer = memberOf(configurable, "__pregel_checkpointer");
   return typeof checkpointer === "object" && checkpointer !== null;
 }
 
 /**
- * The turn is named by the id of the user's message. Its words would not do: the same are said again, and how often is not
- * known any more when a history has been trimmed.
+ * The turn is named by the id that the application gave to the user's message. An id that the state made would not do: it
+ * makes another one when the process dies before the first checkpoint with it is saved, which in the framework's default is
+ * while the next steps run already. So the turn is else named by what the user said and how often it was said, as long as
+ * that is known: "yes" for the second time is another turn.
  */
-function turnOf(state: unknown): string | undefined {
+function turnOf(state: unknown, isWhole: boolean): readonly (string | number)[] | undefined {
   const messages = Array.isArray(state) ? state : memberOf(state, "messages");
   if (!Array.isArray(messages)) return undefined;
-  const last = messages.findLastIndex((message, index) => isOfUser(message, messages[index - 1]));
-  return textOf(memberOf(messages[last], "id"));
+  const said = messages.filter((message, index) => isOfUser(message, messages[index - 1]));
+  const id = textOf(memberOf(said.at(-1), "id"));
+  if (id !== undefined && !isMadeByState(id)) return ["id", id];
+  if (said.length === 0 || !isWhole || messages.some(isSummary)) return undefined;
+  const words = said.map((message) => JSON.stringify(memberOf(message, "content")) ?? "");
+  const last = words.at(-1) ?? "";
+  return ["said", last, words.filter((each) => each === last).length];
+}
+
+function isMadeByState(id: string): boolean {
+  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);
+}
+
+/** Where it stands, something else is missing. */
+function isSummary(message: unknown): boolean {
+  return memberOf(memberOf(message, "additional_kwargs"), "lc_source") === "summarization";
 }
 
 /** Much goes under the user's name that a user has not said: summaries, reports of other agents, pictures that a tool took. */
