@@ -55,8 +55,10 @@ describe("a turn of the user", () => {
     const { worker } = await openScene();
     const box = new Outbox();
     const look = tool(
-      async (_args, { toolCallId }) =>
-        new Command({ update: { messages: [new ToolMessage({ content: "", tool_call_id: toolCallId }), added] } }),
+      async (_args, config) => {
+        const answer = new ToolMessage({ content: "", tool_call_id: config.toolCall?.id ?? "" });
+        return new Command({ update: { messages: [answer, added] } });
+      },
       { name: "get_page", schema: z.object({}) },
     );
     const model = scripted([{ id: "a" }], [{ id: "look", name: "get_page", args: {} }], again);
