@@ -1,4 +1,4 @@
-import type { Clock } from "../../../src/base/clock.js";
+import { type Clock, systemClock } from "../../../src/base/clock.js";
 import { InvalidRequestError } from "../../../src/base/errors.js";
 import type { JsonValue } from "../../../src/documents/contract.js";
 import { isPlainObject } from "../../../src/documents/plain-object.js";
@@ -147,7 +147,7 @@ function readOptions(options: LangChainGuardOptions) {
       return hasKey ? undefined : turnScope(placeOf(config));
     },
   } as const;
-  return { guard, settings: { envelope, commandClass } };
+  return { guard, settings: { envelope, commandClass, clock: others.clock ?? systemClock } };
 }
 
 /** What LangGraph throws to stop a graph and to go on with it later, entering its tools again. */

@@ -1,4 +1,6 @@
+import type { Clock } from "../../../src/base/clock.js";
 import type { ToolCallOutcome } from "../../../src/tool-calls/index.js";
+import { refuseUnstable } from "../../../src/tools/arguments.js";
 import type { EnvelopeOption } from "../../../src/tools/envelope.js";
 import type { ToolRefusal } from "../../../src/tools/refusal.js";
 import { type Answer, type AnswerForm, answerOfOutcome, answerOfRefusal, type Live } from "./answer.js";
@@ -6,7 +8,6 @@ import type { CommandClass } from "./command.js";
 import type { Entering } from "./entering.js";
 import { passedOf } from "./kept-result.js";
 import { memberOf, placeOf } from "./runtime.js";
-import { refuseUnstable } from "./stable-arguments.js";
 import { inTurn, nameInTask, type Position, type Task, taskOf } from "./task.js";
 
 /*
@@ -19,6 +20,7 @@ import { inTurn, nameInTask, type Position, type Task, taskOf } from "./task.js"
 export interface AnswerSettings {
   readonly envelope: EnvelopeOption;
   readonly commandClass: CommandClass | undefined;
+  readonly clock: Clock;
 }
 
 /** What the guard of `oncekv/tools` gives back here: the whole outcome, or a refusal. */
@@ -54,7 +56,7 @@ export function guardedTool<T extends object>(tool: T, runGuarded: RunGuarded, s
     const once: object = Object.create(guarded, {
       _call: {
         value: async (...each: Parameters<typeof enter>) => {
-          await refuseUnstable(memberOf(tool, "schema"), writtenBy(given[0]), each[0]);
+          await refuseUnstable(memberOf(tool, "schema"), writtenBy(given[0]), settings.clock.wallNow());
           const answer = await enter(...each);
           dress = answer.dress;
           return answer.output;
