@@ -5,10 +5,11 @@ import { InvalidRequestError, OnceKvError } from "../../src/base/errors.js";
 import type { ToolCallOutcome, ToolCallPolicy, ToolCalls } from "../../src/tool-calls/index.js";
 import { guardTool, type ToolRefusal, type ToolTimes } from "../../src/tools/index.js";
 import { refusalOf } from "../../src/tools/refusal.js";
-import { errorLine, lineOf, memberOf, type RequestId, resultLine, rpcCodes } from "./json-rpc.js";
+import { errorLine, isObject, lineOf, memberOf, type RequestId, resultLine, rpcCodes } from "./json-rpc.js";
 import type { CallMessage } from "./routing.js";
 import {
   classOfThrow,
+  errorOf,
   InputRequired,
   isBeforeTool,
   isTaskResult,
@@ -93,8 +94,7 @@ export async function answerGuarded(guard: CallGuard, request: GuardedCallReques
         envelope: (outcome) => ({ outcome }),
       },
     );
-    // As a list, in which no two different pairs look alike.
-    const scope = JSON.stringify([guard.scope, ...(intent.scope === undefined ? [] : [intent.scope])]);
+    const scope = scopeOf(guard.scope, intent.scope);
     const answer = await guarded.execute(args, { key: intent.key, scope, signal });
     if ("outcome" in answer) return lineOfOutcome(request, answer.outcome);
     return lineOfFailure(request, answer, key, reply);
@@ -104,6 +104,12 @@ export async function answerGuarded(guard: CallGuard, request: GuardedCallReques
     if (reply === undefined && signal.aborted) return undefined;
     return lineOfError(request, error, key !== undefined);
   }
+}
+
+/** No two different pairs look alike, and what people give to `oncekv calls` needs no quotes but those of their shell. */
+function scopeOf(ofServer: string, ofClient: string | undefined): string {
+  const escaped = (text: string): string => text.replaceAll("%", "%25").replaceAll("&", "%26");
+  return ofClient === undefined ? escaped(ofServer) : `${escaped(ofServer)}&${escaped(ofClient)}`;
 }
 
 /** A result as the version of the protocol wants it that the request is of: newer ones say of each what kind it is. */
@@ -156,10 +162,10 @@ function lineOfFailure(
   const { message } = reply;
   // What is wrong with the arguments the caller may put right.
   if (isBeforeTool(reply, tool)) return lineOf({ ...message, id });
-  const error = message["error"];
+  const error = errorOf(message);
   if (error !== undefined) {
-    const code = memberOf(error, "code");
-    return lineOf({ ...message, id, error: { ...(error as object), code, message: refusal.message } });
+    const code = memberOf(error, "code") ?? rpcCodes.internal;
+    return lineOf({ ...message, id, error: { ...(isObject(error) ? error : {}), code, message: refusal.message } });
   }
   const result = message["result"];
   return answerLine(request, resultOfRefusal(refusal, key, result as McpToolResult));

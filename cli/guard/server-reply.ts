@@ -40,7 +40,7 @@ export function resultOfReply(reply: ServerReply, tool: string, errors: ErrorRes
     throw new FailedReply(message, nothingBegun ? "retryable" : "unknown");
   }
   const { message } = reply;
-  const error = message["error"];
+  const error = errorOf(message);
   if (error !== undefined) throw new FailedReply(messageOf(error), isBeforeTool(reply, tool) ? "retryable" : "unknown");
   const result = message["result"];
   if (!isObject(result)) throw new FailedReply("the server answered with no result", "unknown");
@@ -69,7 +69,7 @@ export function classOfThrow(
 export function isBeforeTool(reply: ServerReply, tool: string): boolean {
   if (reply.reply === "lost") return reply.failure.nothingBegun;
   const { message } = reply;
-  const error = message["error"];
+  const error = errorOf(message);
   if (error !== undefined) {
     const code = memberOf(error, "code");
     // What goes wrong inside of a server may go wrong inside of its tool, whatever it says.
@@ -110,6 +110,11 @@ function isBeforeToolText(text: string, tool: string): boolean {
 /** Whether a result is a task that was made for the call, whose own result comes later. */
 export function isTaskResult(result: unknown): boolean {
   return isObject(memberOf(result, "task")) || memberOf(result, "resultType") === "task";
+}
+
+/** The error of an answer; undefined: it has none. Some servers write one of null beside each result. */
+export function errorOf(message: JsonObject): unknown {
+  return message["error"] ?? undefined;
 }
 
 function messageOf(error: unknown): string {

@@ -190,10 +190,10 @@ test("two guards share their calls through a server, where a call in doubt is re
     const doubt = marksOf(await first.callTool(post));
     expect(doubt).toMatchObject({
       "oncekv/code": "needs_review",
-      "oncekv/key": expect.stringMatching(/^\["mails"\]\/failing_mail:/),
+      "oncekv/key": expect.stringMatching(/^mails\/failing_mail:/),
     });
-    const listed = await runCli(["calls", "list", "--in-doubt", "--json", "--url", server.url]);
-    expect(JSON.parse(listed.stdout)).toMatchObject({ key: doubt["oncekv/key"] });
+    const listed = await runCli(["calls", "list", "--in-doubt", "--url", server.url]);
+    expect(listed.stdout).toContain(String(doubt["oncekv/key"]));
     const result = '{"content":[{"type":"text","text":"sent after all"}]}';
     const resolve = ["calls", "resolve", String(doubt["oncekv/key"]), "--result", result, "--by", "ann"];
     expect(await runCli([...resolve, "--url", server.url])).toMatchObject({ code: 0 });

@@ -7,7 +7,7 @@ import { LineSplitter, LineTooLongError } from "../../cli/guard/line-splitter.js
 import { paramHeaders } from "../../cli/guard/param-headers.js";
 import { Routing } from "../../cli/guard/routing.js";
 import { defaultFolder, serverName } from "../../cli/guard/server-name.js";
-import { isBeforeTool } from "../../cli/guard/server-reply.js";
+import { isBeforeTool, resultOfReply } from "../../cli/guard/server-reply.js";
 import { judgeKnown, judgeTool, misnamed, readRules } from "../../cli/guard/tool-judgement.js";
 import { ToolKnowledge } from "../../cli/guard/tool-list.js";
 
@@ -156,6 +156,11 @@ test("calls are kept where the system keeps state", () => {
   for (const XDG_STATE_HOME of [undefined, "", "relative"]) {
     expect(defaultFolder("files-1", { XDG_STATE_HOME })).toMatch(/^\/.*\/\.local\/state\/oncekv\/guard\/files-1$/);
   }
+});
+
+test("an error of null beside a result is none", () => {
+  const message = { id: 1, error: null, result: { content: [] } };
+  expect(resultOfReply({ reply: "answered", message }, "send")).toEqual({ content: [] });
 });
 
 test("which answers say that a tool was not entered", () => {
