@@ -3,8 +3,9 @@ import { systemClock } from "../../src/base/clock.js";
 import { InvalidRequestError } from "../../src/base/errors.js";
 import { exitCodes } from "../exit-codes.js";
 import { EndedWith } from "../failure.js";
+import { readHeaders } from "../guard/http-headers.js";
 import type { ServerLink } from "../guard/server-link.js";
-import { defaultFolder, readAddress, type ServerSource, serverName } from "../guard/server-name.js";
+import { defaultFolder, makeDefaultFolder, readAddress, type ServerSource, serverName } from "../guard/server-name.js";
 import { readRules, type ToolRules } from "../guard/tool-judgement.js";
 import { parseSeconds } from "../option-values.js";
 import { acceptLossOption, jsonOption, type TargetOptions } from "../target.js";
@@ -18,6 +19,7 @@ interface GuardCommandOptions {
   readonly leave: readonly string[];
   readonly guard: readonly string[];
   readonly policy: readonly string[];
+  readonly errors: readonly string[];
   readonly window: number;
   readonly scope?: string;
   readonly data?: string;
@@ -45,10 +47,16 @@ export function addGuardCommand(program: Command, terminal: Terminal): void {
     .option("--leave <tool>", "pass its calls through, whatever it looks like", gather, [])
     .option("--guard <tool>", "guard its calls, whatever it looks like", gather, [])
     .option("--policy <tool=policy>", "of a call in doubt: review (closed until resolved) or refire", gather, [])
+    .option(
+      "--errors <tool=meaning>",
+      "of a result with isError: completed (kept like any other), retryable (nothing was done), failed or unknown",
+      gather,
+      [],
+    )
     .addOption(new Option("--window <seconds>", "how long a call is remembered").argParser(parseSeconds).default(600))
     .option(
       "--scope <name>",
-      "the name that the server's calls are kept under (default: made of its command or address)",
+      "the name that the server's calls are kept under (default: made of its command, or of its address and headers)",
     );
   addStoreOptions(command)
     .addOption(jsonOption())
@@ -102,7 +110,7 @@ async function guard(
   server: readonly string[],
   options: GuardCommandOptions,
 ): Promise<void> {
-  const rules = readRules(options.leave, options.guard, options.policy);
+  const rules = readRules(options);
   const source = sourceOf(server, options);
   if (options.window === 0 || options.window > windowMax) {
     throw new InvalidRequestError("", `--window must be more than 0 and at most ${windowMax} seconds`);
@@ -110,7 +118,7 @@ async function guard(
   if (options.scope === "") throw new InvalidRequestError("", "--scope must not be empty");
   if (options.explain === true) {
     const { explainServer } = await import("../guard/explain.js");
-    return explainServer(terminal, await open(terminal, source, options), rules, systemClock, options.json === true);
+    return explainServer(terminal, await open(terminal, source), rules, systemClock, options.json === true);
   }
   await stand(command, terminal, source, rules, options);
 }
@@ -118,7 +126,7 @@ async function guard(
 function sourceOf(command: readonly string[], { http, header, headerEnv }: GuardCommandOptions): ServerSource {
   if (http !== undefined) {
     if (command.length > 0) throw new InvalidRequestError("", "--http and a command exclude each other");
-    return { url: readAddress(http) };
+    return { url: readAddress(http), headers: readHeaders(header, headerEnv, process.env) };
   }
   if (header.length + headerEnv.length > 0) throw new InvalidRequestError("", "--header needs --http");
   if (command.length === 0) {
@@ -130,23 +138,13 @@ function sourceOf(command: readonly string[], { http, header, headerEnv }: Guard
   return { command, folder: process.cwd() };
 }
 
-async function open(
-  terminal: Terminal,
-  source: ServerSource,
-  { header, headerEnv }: GuardCommandOptions,
-): Promise<ServerLink> {
+async function open(terminal: Terminal, source: ServerSource): Promise<ServerLink> {
   if ("command" in source) {
     const { startServer } = await import("../guard/server-process.js");
     return startServer(source.command, systemClock);
   }
-  const { readHeaders } = await import("../guard/http-headers.js");
   const { connectHttp } = await import("../guard/http-link.js");
-  return connectHttp(
-    source.url,
-    readHeaders(header, headerEnv, process.env),
-    (text) => terminal.note(text),
-    systemClock,
-  );
+  return connectHttp(source.url, source.headers, (text) => terminal.note(text), systemClock);
 }
 
 async function stand(
@@ -156,14 +154,15 @@ async function stand(
   rules: ToolRules,
   options: GuardCommandOptions,
 ): Promise<void> {
-  const name = serverName(source);
+  const name = serverName(source, options.scope);
   const target = targetOf(options, name);
+  if (target.data !== undefined && options.data === undefined) await makeDefaultFolder(target.data);
   const { runProxy } = await import("../guard/proxy.js");
   const { withGuardedCalls } = await import("../guard/store.js");
   let exitCode: number = exitCodes.done;
   const stopped = stopSignal();
   await withGuardedCalls(command, target, stopped, async (calls) => {
-    const server = await open(terminal, source, options);
+    const server = await open(terminal, source);
     const where = target.data === undefined ? `on ${target.url}` : `in ${target.data}`;
     terminal.note(`oncekv guard: guards ${server.name}; its calls are kept ${where}`);
     exitCode = await runProxy({

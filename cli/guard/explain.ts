@@ -13,7 +13,7 @@ import {
 } from "./json-rpc.js";
 import { OwnRequests } from "./own-requests.js";
 import type { ServerLink } from "./server-link.js";
-import { judgeTool, type ToolJudgement, type ToolRules } from "./tool-judgement.js";
+import { judgeTool, misnamed, type ToolJudgement, type ToolRules } from "./tool-judgement.js";
 import type { ListedTool } from "./tool-list.js";
 
 /** How long a server may take to answer one request. A package that is downloaded first takes its time. */
@@ -41,9 +41,8 @@ export async function explainServer(
     const tools = await listTools(server, own);
     const judged = tools.map((tool) => ({ tool, judgement: judgeTool(tool.name, tool.annotations, rules) }));
     await (asJson ? printAsJson(terminal, judged) : printTable(terminal, judged));
-    const names = new Set(tools.map(({ name }) => name));
-    for (const name of new Set([...rules.leave, ...rules.guard, ...rules.policies.keys()])) {
-      if (!names.has(name)) terminal.note(`oncekv guard: the server lists no tool ${shownId(name)}`);
+    for (const name of misnamed(rules, tools)) {
+      terminal.note(`oncekv guard: the server lists no tool ${shownId(name)}`);
     }
   } finally {
     await server.close();

@@ -1,19 +1,22 @@
 import { readCallMeta } from "../../client/adapters/mcp/call-meta.js";
+import type { ErrorResultMeaning } from "../../client/adapters/mcp/error-result.js";
 import { type McpToolResult, resultOfOutcome, resultOfRefusal } from "../../client/adapters/mcp/tool-result.js";
 import { InvalidRequestError, OnceKvError } from "../../src/base/errors.js";
 import type { ToolCallOutcome, ToolCallPolicy, ToolCalls } from "../../src/tool-calls/index.js";
 import { guardTool, type ToolRefusal, type ToolTimes } from "../../src/tools/index.js";
 import { refusalOf } from "../../src/tools/refusal.js";
-import { errorLine, lineOf, memberOf, type RequestId, resultLine, rpcCodes } from "./json-rpc.js";
+import { errorLine, isObject, lineOf, memberOf, type RequestId, resultLine, rpcCodes } from "./json-rpc.js";
 import type { CallMessage } from "./routing.js";
 import {
   classOfThrow,
+  errorOf,
   InputRequired,
   isBeforeTool,
   isTaskResult,
   resultOfReply,
   type ServerReply,
 } from "./server-reply.js";
+import type { ListedTool } from "./tool-list.js";
 
 /** What is the same for all guarded calls of a connection. */
 export interface CallGuard {
@@ -29,7 +32,10 @@ export interface GuardedCallRequest {
   readonly id: RequestId;
   readonly message: CallMessage;
   readonly policy: ToolCallPolicy;
-  readonly idempotent: boolean | undefined;
+  /** What a result with `isError` means. */
+  readonly errors: ErrorResultMeaning;
+  /** What the server's list says of the tool, if anything. */
+  readonly listed: ListedTool | undefined;
   /** Ends the waiting for somebody else's call. It does not end a call that was begun. */
   readonly signal: AbortSignal;
   /** Sends the call to the server; resolves with what comes back, and never rejects. */
@@ -64,11 +70,11 @@ export function timesFor(window: number): { readonly [Name in keyof ToolTimes]-?
  * @returns the line for the client; undefined: it has given the call up
  */
 export async function answerGuarded(guard: CallGuard, request: GuardedCallRequest): Promise<Buffer | undefined> {
-  const { id, message, policy, idempotent, signal, send } = request;
+  const { id, message, policy, errors, signal, send } = request;
   const { tool, args, meta } = message;
   let reply: ServerReply | undefined;
   let key: string | undefined;
-  const classify = (error: unknown) => classOfThrow(error, reply, tool, idempotent);
+  const classify = (error: unknown) => classOfThrow(error, reply, tool, errors);
   try {
     const intent = readCallMeta(meta);
     const guarded = guardTool(
@@ -77,7 +83,7 @@ export async function answerGuarded(guard: CallGuard, request: GuardedCallReques
         execute: async (_args: unknown, _options: unknown, call: { readonly key: string }): Promise<McpToolResult> => {
           key = call.key;
           reply = await send();
-          return resultOfReply(reply, tool);
+          return resultOfReply(reply, tool, errors);
         },
       },
       guard.calls,
@@ -88,8 +94,7 @@ export async function answerGuarded(guard: CallGuard, request: GuardedCallReques
         envelope: (outcome) => ({ outcome }),
       },
     );
-    // As a list, in which no two different pairs look alike.
-    const scope = JSON.stringify([guard.scope, ...(intent.scope === undefined ? [] : [intent.scope])]);
+    const scope = scopeOf(guard.scope, intent.scope);
     const answer = await guarded.execute(args, { key: intent.key, scope, signal });
     if ("outcome" in answer) return lineOfOutcome(request, answer.outcome);
     return lineOfFailure(request, answer, key, reply);
@@ -99,6 +104,12 @@ export async function answerGuarded(guard: CallGuard, request: GuardedCallReques
     if (reply === undefined && signal.aborted) return undefined;
     return lineOfError(request, error, key !== undefined);
   }
+}
+
+/** No two different pairs look alike, and what people give to `oncekv calls` needs no quotes but those of their shell. */
+function scopeOf(ofServer: string, ofClient: string | undefined): string {
+  const escaped = (text: string): string => text.replaceAll("%", "%25").replaceAll("&", "%26");
+  return ofClient === undefined ? escaped(ofServer) : `${escaped(ofServer)}&${escaped(ofClient)}`;
 }
 
 /** A result as the version of the protocol wants it that the request is of: newer ones say of each what kind it is. */
@@ -111,7 +122,7 @@ function answerLine({ id, message }: GuardedCallRequest, result: object): Buffer
 const versionMember = "io.modelcontextprotocol/protocolVersion";
 
 function lineOfOutcome(request: GuardedCallRequest, outcome: ToolCallOutcome<unknown>): Buffer {
-  const { id, message } = request;
+  const { id, message, listed } = request;
   const { asTask } = message;
   const isTask = isTaskResult(outcome.result);
   if (outcome.was_replay && isTask !== asTask && !isFreeTask(outcome.result)) {
@@ -123,7 +134,9 @@ function lineOfOutcome(request: GuardedCallRequest, outcome: ToolCallOutcome<unk
     );
   }
   const result = resultOfOutcome(outcome);
-  if (!isTask) return answerLine(request, result);
+  // There is nothing that would fit the schema. As an error clients let it pass, and the model reads the note.
+  const misfit = outcome.result_omitted !== undefined && outcome.was_replay && listed?.hasOutputSchema === true;
+  if (!isTask) return answerLine(request, misfit ? { ...result, isError: true } : result);
   // Who asked for a task reads the task, and finds no content there.
   const { content: _, ...task } = result;
   return answerLine(request, task);
@@ -149,10 +162,10 @@ function lineOfFailure(
   const { message } = reply;
   // What is wrong with the arguments the caller may put right.
   if (isBeforeTool(reply, tool)) return lineOf({ ...message, id });
-  const error = message["error"];
+  const error = errorOf(message);
   if (error !== undefined) {
-    const code = memberOf(error, "code");
-    return lineOf({ ...message, id, error: { ...(error as object), code, message: refusal.message } });
+    const code = memberOf(error, "code") ?? rpcCodes.internal;
+    return lineOf({ ...message, id, error: { ...(isObject(error) ? error : {}), code, message: refusal.message } });
   }
   const result = message["result"];
   return answerLine(request, resultOfRefusal(refusal, key, result as McpToolResult));

@@ -24,7 +24,8 @@ export function failureOf(error: unknown): LinkFailure {
   };
 }
 
-function statusOf(error: unknown): number | undefined {
+/** The status of an answer that was none of the protocol; undefined: there was no answer. */
+export function statusOf(error: unknown): number | undefined {
   const status: unknown = typeof error === "object" && error !== null ? Reflect.get(error, "status") : undefined;
   return typeof status === "number" ? status : undefined;
 }

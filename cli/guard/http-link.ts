@@ -1,7 +1,8 @@
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { Clock } from "../../src/base/clock.js";
+import { exitCodes } from "../exit-codes.js";
 import { EventQueue } from "./event-queue.js";
-import { failureOf } from "./http-failure.js";
+import { failureOf, statusOf } from "./http-failure.js";
 import { idOf, isObject, lineOf, memberOf, methodOf, parseLine, type RequestId } from "./json-rpc.js";
 import { lineBytesMax } from "./line-splitter.js";
 import { paramHeaders } from "./param-headers.js";
@@ -60,7 +61,7 @@ class HttpLink implements ServerLink {
   readonly #open = new Map<RequestId, OpenRequest>();
   /** Of the tools that were listed: the schemas of their arguments. */
   readonly #schemas = new Map<string, unknown>();
-  #end: () => void = () => {};
+  #end: (exitCode: number, message: string) => void = () => {};
   #closing = false;
 
   constructor(transport: StreamableHTTPClientTransport, name: string, note: (text: string) => void, clock: Clock) {
@@ -69,7 +70,7 @@ class HttpLink implements ServerLink {
     this.#note = note;
     this.#clock = clock;
     this.ended = new Promise((resolve) => {
-      this.#end = () => resolve({ exitCode: 0, message: "the connection was closed" });
+      this.#end = (exitCode, message) => resolve({ exitCode, message });
     });
   }
 
@@ -86,7 +87,7 @@ class HttpLink implements ServerLink {
   }
 
   async send(line: Buffer): Promise<void> {
-    const value = parseLine(line);
+    const value = readForTransport(line);
     const messages: readonly unknown[] = Array.isArray(value) ? value : [value];
     if (!messages.every(isObject) || messages.length === 0) {
       this.#note("oncekv guard: what is no message cannot be sent over HTTP, and was dropped");
@@ -112,7 +113,7 @@ class HttpLink implements ServerLink {
     await this.#within(this.#transport.terminateSession().catch(() => {}));
     await this.#transport.close();
     this.#events.close();
-    this.#end();
+    this.#end(exitCodes.done, "the connection was closed");
   }
 
   /** Never rejects. */
@@ -127,7 +128,14 @@ class HttpLink implements ServerLink {
       });
     } catch (error) {
       this.#fail(ids, failureOf(error));
+      if (this.#transport.sessionId !== undefined && statusOf(error) === 404) this.#loseSession();
     }
+  }
+
+  /** Only a new beginning makes a new session, and that is the client's: it starts this program again. */
+  #loseSession(): void {
+    this.#events.close();
+    this.#end(exitCodes.failed, "the server does not know the session any more; start anew");
   }
 
   #headersFor(message: JSONRPCMessage): { readonly [name: string]: string } {
@@ -184,4 +192,18 @@ class HttpLink implements ServerLink {
       });
     });
   }
+}
+
+/** The transport writes by itself, so that integers beyond 2^53 are rounded. Only an id, which comes back, stays exact. */
+function readForTransport(line: Buffer): unknown {
+  const exact = parseLine(line);
+  if (exact === undefined) return undefined;
+  const rounded: unknown = JSON.parse(line.toString("utf8"));
+  if (Array.isArray(exact) && Array.isArray(rounded)) return rounded.map((each, place) => withId(each, exact[place]));
+  return withId(rounded, exact);
+}
+
+function withId(rounded: unknown, exact: unknown): unknown {
+  const id = idOf(exact);
+  return isObject(rounded) && id !== undefined ? { ...rounded, id } : rounded;
 }

@@ -1,3 +1,5 @@
+import { parseExactly, writeExactly } from "./exact-integers.js";
+
 /*
  * Messages of JSON-RPC as they stand on one line each. They are looked at, not judged: what is no message is passed on, and
  * whoever it is meant for says what is wrong with it.
@@ -13,6 +15,7 @@ export interface JsonObject {
 
 /** Codes of errors that this program gives by itself. */
 export const rpcCodes = {
+  parseError: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
   invalidParams: -32602,
@@ -21,13 +24,25 @@ export const rpcCodes = {
   server: -32000,
 } as const;
 
-/** The value of a line; undefined: it is no JSON. */
+/** The value of a line, with its integers held exactly; undefined: it is no JSON. */
 export function parseLine(line: Buffer): unknown {
   try {
-    return JSON.parse(line.toString("utf8"));
+    return parseExactly(line.toString("utf8"));
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Whether what is no JSON may be a call for a reader who is not so strict: some take NaN, comments or a mark of byte order.
+ * Also one whose method is written with escapes.
+ */
+export function mayBeCall(line: Buffer): boolean {
+  const plain = line
+    .toString("utf8")
+    .replaceAll(/\\u([0-9a-f]{4})/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
+    .replaceAll("\\/", "/");
+  return plain.includes("tools/call");
 }
 
 export function isObject(value: unknown): value is JsonObject {
@@ -53,15 +68,15 @@ export function methodOf(message: unknown): string | undefined {
 
 /** A value as a line. */
 export function lineOf(value: unknown): Buffer {
-  return Buffer.from(`${JSON.stringify(value)}\n`, "utf8");
+  return Buffer.from(`${writeExactly(value)}\n`, "utf8");
 }
 
 export function resultLine(id: RequestId, result: unknown): Buffer {
   return lineOf({ jsonrpc: "2.0", id, result });
 }
 
-/** @param data undefined: none */
-export function errorLine(id: RequestId, code: number, message: string, data?: unknown): Buffer {
+/** @param id null: of what cannot be read @param data undefined: none */
+export function errorLine(id: RequestId | null, code: number, message: string, data?: unknown): Buffer {
   return lineOf({ jsonrpc: "2.0", id, error: { code, message, ...(data === undefined ? {} : { data }) } });
 }
 

@@ -1,6 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import type { Clock } from "../../src/base/clock.js";
 import { exitCodes } from "../exit-codes.js";
+import { shownId } from "../terminal.js";
 import { answerGuarded, type CallGuard } from "./guarded-call.js";
 import { errorLine, type RequestId, rpcCodes } from "./json-rpc.js";
 import { LineSplitter } from "./line-splitter.js";
@@ -9,10 +10,17 @@ import { type CallMessage, type ClientStep, Routing, type ServerStep } from "./r
 import type { LinkFailure, ServerEvent, ServerLink } from "./server-link.js";
 import type { ServerReply } from "./server-reply.js";
 import { Sink } from "./sink.js";
-import { judgeTool, type ToolJudgement, type ToolRules } from "./tool-judgement.js";
-import { ToolKnowledge } from "./tool-list.js";
+import {
+  errorMeaningOf,
+  judgeKnown,
+  judgeUnlisted,
+  misnamed,
+  type ToolJudgement,
+  type ToolRules,
+} from "./tool-judgement.js";
+import { type ListedTool, ToolKnowledge } from "./tool-list.js";
 
-/** How long a server may take to tell its tools to this program, in milliseconds. Then names alone count. */
+/** How long a server may take to tell its tools to this program, in milliseconds. Then the last list counts. */
 const listPatienceMs = 10_000;
 
 /** How long calls that are under way may take to end once the client has gone. */
@@ -55,13 +63,15 @@ export async function runProxy(parts: ProxyParts): Promise<number> {
 class Standing {
   readonly #parts: ProxyParts;
   readonly #output: Sink;
-  readonly #knowledge = new ToolKnowledge();
+  readonly #knowledge = new ToolKnowledge((tools) => this.#noteMisnamed(tools));
   readonly #own: OwnRequests;
   readonly #routing: Routing;
   readonly #guarded = new Map<RequestId, Guarded>();
   /** Guarded calls until their answers are written. */
   readonly #running = new Set<Promise<void>>();
   #listing: Promise<void> | undefined;
+  /** Tools of the command line that are in no list, of which the operator has been told. */
+  readonly #misnamed = new Set<string>();
   #ending = false;
   /** Why the server cannot be asked any more; undefined: it can. */
   #lost: string | undefined;
@@ -156,10 +166,10 @@ class Standing {
     if (judged?.guarded === false) return this.#pass(call);
     const { id } = call;
     if (id !== undefined && this.#guarded.size >= guardedMax) {
+      this.#routing.ended(id);
       const text = `Nothing was done: ${guardedMax} calls are under way already. The same call may be made later.`;
       return this.#output.write(errorLine(id, rpcCodes.server, text));
     }
-    if (id !== undefined) this.#routing.guarding(id);
     const guarded: Guarded = { giveUp: new AbortController(), dropped: false, reply: undefined };
     if (id !== undefined) this.#guarded.set(id, guarded);
     const running = this.#decide(call, guarded, judged);
@@ -171,10 +181,11 @@ class Standing {
   async #decide(call: CallMessage, guarded: Guarded, known: ToolJudgement | undefined): Promise<void> {
     const { id, tool } = call;
     if (known === undefined) await this.#learnTools(call.meta);
-    const judged = known ?? this.#judge(tool) ?? judgeTool(tool, undefined, this.#parts.rules);
+    const judged = known ?? this.#judge(tool) ?? judgeUnlisted(tool, this.#parts.rules);
     if (!judged.guarded) {
-      if (id !== undefined) this.#over(id);
-      if (!guarded.dropped) await this.#pass(call);
+      if (id !== undefined) this.#guarded.delete(id);
+      if (!guarded.dropped) return this.#pass(call);
+      if (id !== undefined) this.#routing.ended(id);
       return;
     }
     if (id === undefined) {
@@ -183,11 +194,13 @@ class Standing {
       );
       return;
     }
+    const listed = this.#knowledge.findLast(tool);
     const line = await answerGuarded(this.#parts.guard, {
       id,
       message: call,
       policy: judged.policy ?? "review",
-      idempotent: this.#knowledge.find(tool)?.annotations?.idempotentHint,
+      errors: errorMeaningOf(tool, listed?.annotations, this.#parts.rules),
+      listed,
       signal: guarded.giveUp.signal,
       send: () => this.#ask(call, guarded),
     });
@@ -210,22 +223,29 @@ class Standing {
   }
 
   #judge(tool: string): ToolJudgement | undefined {
-    const { rules } = this.#parts;
-    const listed = this.#knowledge.find(tool);
-    if (listed !== undefined || rules.leave.has(tool)) return judgeTool(tool, listed?.annotations, rules);
-    return this.#knowledge.wasAsked ? judgeTool(tool, undefined, rules) : undefined;
+    return judgeKnown(tool, this.#knowledge, this.#parts.rules);
   }
 
   /** Asks the server for its tools, once for all who want to know. */
   #learnTools(meta: unknown): Promise<void> {
     const learn = async (): Promise<void> => {
+      const { changes } = this.#knowledge;
       const tools = await this.#own.listTools(meta, listPatienceMs);
-      if (tools !== undefined) this.#knowledge.learn(tools);
-      this.#knowledge.asked();
+      // A list that has changed meanwhile is to be asked for anew, by the next call.
+      if (this.#knowledge.changes === changes) this.#knowledge.learnAll(tools);
       this.#listing = undefined;
     };
     this.#listing ??= learn();
     return this.#listing;
+  }
+
+  #noteMisnamed(tools: readonly ListedTool[]): void {
+    const { rules, note } = this.#parts;
+    for (const name of misnamed(rules, tools)) {
+      if (this.#misnamed.has(name)) continue;
+      this.#misnamed.add(name);
+      note(`oncekv guard: the server lists no tool ${shownId(name)}, which the command line names`);
+    }
   }
 
   /** Sends a guarded call to the server; its claim holds at this instant. */

@@ -5,6 +5,7 @@ import {
   isObject,
   type JsonObject,
   lineOf,
+  mayBeCall,
   memberOf,
   methodOf,
   parseLine,
@@ -15,7 +16,8 @@ import { readToolPage, type ToolKnowledge } from "./tool-list.js";
 
 /*
  * What to do with each line, from either side. Nothing is read, written or waited for here. Whatever is not a `tools/call`
- * goes on as the same bytes; a `tools/call` is handed out, since it depends on the tool what becomes of it.
+ * goes on as the same bytes; a `tools/call` is handed out, since it depends on the tool what becomes of it. What cannot be
+ * read, but might be a call for a reader who is not so strict, does not go on.
  */
 
 /** A `tools/call`, as it came. */
@@ -35,6 +37,7 @@ export interface CallMessage {
 /** What to do with what the client sent. */
 export type ClientStep =
   | { readonly step: "pass"; readonly line: Buffer }
+  /** To be passed on or guarded; `passing` or `ended` is called for it in the end. */
   | { readonly step: "call"; readonly call: CallMessage }
   /** The client gives up a call that is guarded. */
   | { readonly step: "cancel"; readonly id: RequestId }
@@ -55,7 +58,7 @@ export class Routing {
   readonly #isOwn: (id: RequestId) => boolean;
   /** Requests of the client that were passed on, with their methods, until they are answered. */
   readonly #passed = new Map<RequestId, string>();
-  /** Calls that are guarded, until the client has its answer and the server, if it was asked, has given its own. */
+  /** Calls that were handed out and are not passed on, until the client has its answer and the server, if it was asked, has given its own. */
   readonly #guarded = new Set<RequestId>();
 
   /** @param isOwn whether an id is one under which this program asks the server itself */
@@ -66,13 +69,19 @@ export class Routing {
 
   fromClient(line: Buffer): readonly ClientStep[] {
     const message = parseLine(line);
+    if (message === undefined && mayBeCall(line)) {
+      const text = "this is no JSON and might be a call of a tool, so it was not passed on";
+      return [{ step: "answer", line: errorLine(null, rpcCodes.parseError, text) }];
+    }
     if (Array.isArray(message)) return this.#clientBatch(message, line);
     return [this.#clientMessage(message, line)];
   }
 
-  /** Notes a call that is passed on after all. */
+  /** Notes that a call is passed on, unguarded. */
   passing({ id }: CallMessage): void {
-    if (id !== undefined) this.#passed.set(id, "tools/call");
+    if (id === undefined) return;
+    this.#guarded.delete(id);
+    this.#passed.set(id, "tools/call");
   }
 
   /** The guarded call with that id is over, on both sides. */
@@ -116,11 +125,7 @@ export class Routing {
     const method = methodOf(message);
     if (method === undefined) return { step: "pass", line };
     const id = idOf(message);
-    if (id !== undefined && (this.#guarded.has(id) || this.#isOwn(id))) {
-      // Two answers under one id could not be told apart.
-      const text = `the id ${JSON.stringify(id)} is that of a request that is not answered yet`;
-      return { step: "answer", line: errorLine(id, rpcCodes.invalidRequest, text) };
-    }
+    if (id !== undefined && (this.#guarded.has(id) || this.#isOwn(id))) return idTaken(id);
     if (method === "notifications/cancelled") return this.#cancelled(message, line);
     if (method !== "tools/call") {
       if (id !== undefined) this.#passed.set(id, method);
@@ -133,6 +138,9 @@ export class Routing {
       if (id !== undefined) this.#passed.set(id, method);
       return { step: "pass", line };
     }
+    if (id !== undefined && this.#passed.has(id)) return idTaken(id);
+    // From here on the answers under that id are the guard's, also for the rest of the same batch.
+    if (id !== undefined) this.#guarded.add(id);
     const call: CallMessage = {
       id,
       tool,
@@ -142,11 +150,6 @@ export class Routing {
       line: endedLine(line),
     };
     return { step: "call", call };
-  }
-
-  /** From now on the answers under that id are the guard's. */
-  guarding(id: RequestId): void {
-    this.#guarded.add(id);
   }
 
   #cancelled(message: unknown, line: Buffer): ClientStep {
@@ -159,13 +162,24 @@ export class Routing {
 
   #serverMessage(message: unknown, line: Buffer): ServerStep {
     const method = methodOf(message);
-    if (method === "notifications/tools/list_changed") this.#knowledge.forget();
+    if (method === "notifications/tools/list_changed") this.#knowledge.change();
     const id = idOf(message);
     if (method !== undefined || id === undefined || !isObject(message)) return { step: "pass", line };
     if (this.#guarded.has(id)) return { step: "reply", id, message };
     if (this.#isOwn(id)) return { step: "own", id, message };
-    if (this.#passed.get(id) === "tools/list") this.#knowledge.learn(readToolPage(message["result"]).tools);
+    if (this.#passed.get(id) === "tools/list") this.#learn(message["result"]);
     this.#passed.delete(id);
     return { step: "pass", line };
   }
+
+  /** An error is no list without tools. */
+  #learn(result: unknown): void {
+    if (isObject(result)) this.#knowledge.learn(readToolPage(result));
+  }
+}
+
+/** Two answers under one id could not be told apart. */
+function idTaken(id: RequestId): ClientStep {
+  const text = `the id ${JSON.stringify(id)} is that of a request that is not answered yet`;
+  return { step: "answer", line: errorLine(id, rpcCodes.invalidRequest, text) };
 }

@@ -16,7 +16,7 @@ export interface LinkFailure {
 
 /** The way to a server, whatever carries it. */
 export interface ServerLink {
-  /** For people: the command or the address. */
+  /** For people: the program or the address, without what may be secret. */
   readonly name: string;
   /** Sends one line; resolves when more may be sent. What cannot be sent comes back as an event, or as the end. */
   send(line: Buffer): Promise<void>;

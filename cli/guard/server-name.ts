@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { chmod, mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { InvalidRequestError } from "../../src/base/errors.js";
@@ -6,11 +7,15 @@ import { InvalidRequestError } from "../../src/base/errors.js";
 /*
  * What the calls of one server are kept under: a name for people, and a hash of what the server is. Two servers with tools of
  * the same names are apart, and the same server started again is the same. The working folder counts too: `node server.js`
- * in two places is two servers.
+ * in two places is two servers. So do the query and the headers for an address, which say for whom the server acts: nobody
+ * must get the result of somebody else's call. What a started server reads from its environment is not looked at, since most
+ * of that is new at each start; who starts one server for several accounts gives each a scope.
  */
 
-/** What is served: a command started in a folder, or an address. */
-export type ServerSource = { readonly command: readonly string[]; readonly folder: string } | { readonly url: URL };
+/** What is served: a command started in a folder, or an address with headers for each request. */
+export type ServerSource =
+  | { readonly command: readonly string[]; readonly folder: string }
+  | { readonly url: URL; readonly headers: { readonly [name: string]: string } };
 
 /** Names that say nothing of the server: of whatever starts it. */
 const starters = new Set([
@@ -33,11 +38,17 @@ const starters = new Set([
   "bash",
 ]);
 
-/** The name of a server, of characters that files and keys may have. */
-export function serverName(source: ServerSource): string {
+/**
+ * The name of a server, of characters that files and keys may have. Of secrets it shows nothing but a hash.
+ *
+ * @param scope given by hand, it stands for the account: then the query and the headers, which may change, do not count
+ */
+export function serverName(source: ServerSource, scope?: string): string {
   const word = "url" in source ? source.url.host : wordOf(source.command);
-  const identity = "url" in source ? addressOf(source.url) : JSON.stringify([source.command, source.folder]);
-  const hash = createHash("sha256").update(identity).digest("hex").slice(0, 12);
+  const hash = createHash("sha256")
+    .update(JSON.stringify(identityOf(source, scope)))
+    .digest("hex")
+    .slice(0, 12);
   const readable = word
     .replaceAll(/[^a-zA-Z0-9.-]+/g, "-")
     .replaceAll(/^[-.]+|[-.]+$/g, "")
@@ -51,6 +62,12 @@ export function defaultFolder(name: string, env: { readonly [name: string]: stri
   // A relative one is to be ignored.
   const state = given !== undefined && isAbsolute(given) ? given : join(homedir(), ".local", "state");
   return join(state, "oncekv", "guard", name);
+}
+
+/** Makes such a folder, for this user alone: it holds the arguments of calls. One that is there is closed to others. */
+export async function makeDefaultFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await chmod(folder, 0o700);
 }
 
 /** @throws InvalidRequestError when it is no address of a server over HTTP */
@@ -70,7 +87,8 @@ export function readAddress(text: string): URL {
 
 /** The first word of a command that is neither an option nor what starts others; the last part of a path or of a package. */
 function wordOf(command: readonly string[]): string {
-  const words = command.filter((word) => !word.startsWith("-")).map(lastWord);
+  // An assignment in front of a command, or after an option, may be that of a secret.
+  const words = command.filter((word) => !word.startsWith("-") && !word.includes("=")).map(lastWord);
   return words.find((word) => !starters.has(word)) ?? words[0] ?? "";
 }
 
@@ -82,7 +100,11 @@ function lastWord(path: string): string {
   );
 }
 
-/** Without what may differ from start to start, as a secret in the query would. */
-function addressOf(url: URL): string {
-  return `${url.origin}${url.pathname}`;
+/** As a value in which no two different servers look alike. */
+function identityOf(source: ServerSource, scope: string | undefined): readonly unknown[] {
+  if ("command" in source) return [source.command, source.folder, ...(scope === undefined ? [] : [scope])];
+  const { origin, pathname, search } = source.url;
+  if (scope !== undefined) return [origin, pathname, scope];
+  const headers = Object.entries(source.headers).map(([name, value]) => [name.toLowerCase(), value]);
+  return [origin, pathname, search, headers.sort(([a = ""], [b = ""]) => (a < b ? -1 : 1))];
 }

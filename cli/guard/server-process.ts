@@ -1,6 +1,7 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { constants } from "node:os";
+import { basename } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import type { Clock } from "../../src/base/clock.js";
 import { exitCodes } from "../exit-codes.js";
@@ -31,7 +32,8 @@ export async function startServer(command: readonly string[], clock: Clock): Pro
   } catch (error) {
     throw new Error(`the server cannot be started: ${(error as Error).message}`, { cause: error });
   }
-  return new ServerProcess(command.join(" "), child, clock);
+  // Its arguments may hold secrets, and what is named is written to logs.
+  return new ServerProcess(basename(file), child, clock);
 }
 
 class ServerProcess implements ServerLink {

@@ -1,4 +1,4 @@
-import { classOfErrorResult, ErrorResult } from "../../client/adapters/mcp/error-result.js";
+import { ErrorResult, type ErrorResultMeaning } from "../../client/adapters/mcp/error-result.js";
 import { asksForInput, type McpToolResult } from "../../client/adapters/mcp/tool-result.js";
 import type { FailureClass } from "../../src/tool-calls/index.js";
 import { isObject, type JsonObject, memberOf, rpcCodes } from "./json-rpc.js";
@@ -31,52 +31,57 @@ class FailedReply extends Error {
 /**
  * The result of the tool.
  *
+ * @param errors what a result with `isError` means
  * @throws InputRequired, ErrorResult and FailedReply, as what the call is recorded
  */
-export function resultOfReply(reply: ServerReply, tool: string): McpToolResult {
+export function resultOfReply(reply: ServerReply, tool: string, errors: ErrorResultMeaning): McpToolResult {
   if (reply.reply === "lost") {
     const { message, nothingBegun } = reply.failure;
     throw new FailedReply(message, nothingBegun ? "retryable" : "unknown");
   }
   const { message } = reply;
-  const error = message["error"];
+  const error = errorOf(message);
   if (error !== undefined) throw new FailedReply(messageOf(error), isBeforeTool(reply, tool) ? "retryable" : "unknown");
   const result = message["result"];
   if (!isObject(result)) throw new FailedReply("the server answered with no result", "unknown");
   if (asksForInput(result)) throw new InputRequired();
-  if (result["isError"] === true) throw new ErrorResult(result);
+  const isFailure = result["isError"] === true && (errors !== "completed" || isBeforeTool(reply, tool));
+  if (isFailure) throw new ErrorResult(result);
   return result;
 }
 
-/** What a throw of `resultOfReply` is recorded as. @param idempotent the tool's `idempotentHint` */
+/** What a throw of `resultOfReply` is recorded as. */
 export function classOfThrow(
   error: unknown,
   reply: ServerReply | undefined,
   tool: string,
-  idempotent: boolean | undefined,
+  errors: ErrorResultMeaning,
 ): FailureClass | undefined {
   if (!(error instanceof ErrorResult)) return undefined;
-  return reply !== undefined && isBeforeTool(reply, tool) ? "retryable" : classOfErrorResult(idempotent);
+  return errors === "completed" || (reply !== undefined && isBeforeTool(reply, tool)) ? "retryable" : errors;
 }
 
 /**
  * Whether an answer says that the tool was not entered: it is not known, or its arguments are not of its form. Servers say so
- * with an error of the protocol; those made with the TypeScript SDK also as the result of the tool, in fixed words.
+ * with an error of the protocol; those made with the TypeScript SDK also as the result of the tool, in fixed words. Only the
+ * whole of them counts: a tool may begin a sentence of its own in the same way.
  */
 export function isBeforeTool(reply: ServerReply, tool: string): boolean {
   if (reply.reply === "lost") return reply.failure.nothingBegun;
   const { message } = reply;
-  const error = message["error"];
+  const error = errorOf(message);
   if (error !== undefined) {
     const code = memberOf(error, "code");
-    if (!beforeToolCodes.has(code)) return /^unknown tool\b/i.test(messageOf(error));
+    // What goes wrong inside of a server may go wrong inside of its tool, whatever it says.
+    if (code === rpcCodes.internal) return false;
+    if (!beforeToolCodes.has(code)) return /^unknown tool(?:: (.*))?$/i.exec(messageOf(error))?.[1] === tool;
     // The tool has run by the time its result is found to be wrong.
     return !/\boutput validation\b/i.test(messageOf(error));
   }
   const content = memberOf(message["result"], "content");
   if (memberOf(message["result"], "isError") !== true || !Array.isArray(content) || content.length !== 1) return false;
   const text = memberOf(content[0], "text");
-  return typeof text === "string" && beforeToolTexts(tool).some((each) => text.startsWith(each));
+  return typeof text === "string" && isBeforeToolText(text, tool);
 }
 
 /**
@@ -84,7 +89,7 @@ export function isBeforeTool(reply: ServerReply, tool: string): boolean {
  * the client or its version cannot do what is needed (-32021, -32022); somebody has to open an address first (-32042).
  */
 const beforeToolCodes: ReadonlySet<unknown> = new Set([
-  -32700,
+  rpcCodes.parseError,
   rpcCodes.invalidRequest,
   rpcCodes.methodNotFound,
   rpcCodes.invalidParams,
@@ -94,18 +99,22 @@ const beforeToolCodes: ReadonlySet<unknown> = new Set([
   -32042,
 ]);
 
-function beforeToolTexts(tool: string): readonly string[] {
-  const texts = [
-    `Tool ${tool} not found`,
-    `Tool ${tool} disabled`,
-    `Input validation error: Invalid arguments for tool ${tool}: `,
-  ];
-  return [...texts, ...texts.map((text) => `MCP error ${rpcCodes.invalidParams}: ${text}`), `Unknown tool: ${tool}`];
+function isBeforeToolText(text: string, tool: string): boolean {
+  const prefix = `MCP error ${rpcCodes.invalidParams}: `;
+  const said = text.startsWith(prefix) ? text.slice(prefix.length) : text;
+  const whole = [`Tool ${tool} not found`, `Tool ${tool} disabled`, `Unknown tool: ${tool}`];
+  // What is wrong with the arguments differs, but no tool says of its own arguments that they are those of the tool.
+  return whole.includes(said) || said.startsWith(`Input validation error: Invalid arguments for tool ${tool}: `);
 }
 
 /** Whether a result is a task that was made for the call, whose own result comes later. */
 export function isTaskResult(result: unknown): boolean {
   return isObject(memberOf(result, "task")) || memberOf(result, "resultType") === "task";
+}
+
+/** The error of an answer; undefined: it has none. Some servers write one of null beside each result. */
+export function errorOf(message: JsonObject): unknown {
+  return message["error"] ?? undefined;
 }
 
 function messageOf(error: unknown): string {

@@ -57,7 +57,8 @@ export async function collectChunks(chunks: AsyncIterable<unknown>, options: Chu
 
 /**
  * Hands values from one who pushes to one who pulls, one at a time: `push` resolves when the value was taken, or when
- * nobody will take any more.
+ * nobody will take any more. One who pulls and leaves before the first value says so with `leave`: a generator that was not
+ * begun does not notice.
  */
 export class Handover<T> {
   readonly #values: { readonly value: T; readonly taken: () => void }[] = [];
@@ -74,7 +75,7 @@ export class Handover<T> {
 
   /** No more values will come. */
   end(): void {
-    this.#state = "ended";
+    if (this.#state === "open") this.#state = "ended";
     this.#wake?.();
   }
 
@@ -86,7 +87,7 @@ export class Handover<T> {
           yield next.value;
           this.#values.shift();
           next.taken();
-        } else if (this.#state === "ended") {
+        } else if (this.#state !== "open") {
           return;
         } else {
           await new Promise<void>((resolve) => {
@@ -95,8 +96,14 @@ export class Handover<T> {
         }
       }
     } finally {
-      this.#state = "left";
-      for (const { taken } of this.#values.splice(0)) taken();
+      this.leave();
     }
+  }
+
+  /** Nobody will take any more. */
+  leave(): void {
+    this.#state = "left";
+    for (const { taken } of this.#values.splice(0)) taken();
+    this.#wake?.();
   }
 }

@@ -98,9 +98,9 @@ export class GuardedRun {
   async #prepare(given: unknown, options: unknown): Promise<Prepared> {
     const { name, definition, rule, calls, settings } = this.#guarding;
     const origin = readCallOrigin(options);
-    const args = await readArguments(definition?.args, given);
-    const { identity } = args;
     const { scope, scopeOf, similar, clock, isInterrupt } = settings;
+    const args = await readArguments(definition?.args, given, clock.wallNow());
+    const { identity } = args;
     const ofOptions = (): unknown => scopeOf(options, { tool: name, args: structuredClone(identity) });
     const intent = intentOf(rule, args, origin, { ofOptions, ofAll: scope }, clock.wallNow());
     const target = { tool: name, args: identity, ...intent };

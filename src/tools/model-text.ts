@@ -79,6 +79,11 @@ export const nothingBegun: string =
 export const nothingBegunForGood: string =
   "This call did nothing: whether it was made before cannot be looked up. Do not call again; report this to the user.";
 
+/** When a call is given up because it took too long: it may run on, have ended in any way, or not have been begun. */
+export const notWaitedFor: string =
+  "The call took too long and is not waited for any longer. What became of it is not known here. Do not call with other " +
+  "arguments; the same call may be made later, and its answer says what became of it.";
+
 /** How a tool failed, as far as that is known. */
 export type ToolFailure = "failed" | "retryable" | "unknown";
 

@@ -20,6 +20,8 @@ export class HttpScene {
   readonly requests: SeenRequest[] = [];
   /** With a status, the next request is answered by it alone. */
   nextStatus: number | undefined;
+  /** With an id, that of a session which clients are told of. */
+  session: string | undefined;
   /** Awaited by each call after its effect. */
   afterwards: () => Promise<void> = async () => {};
   readonly #server: Server;
@@ -81,6 +83,7 @@ export class HttpScene {
     const answer = await this.#handler.fetch(
       new Request(this.url, { method, headers: plain, ...(method === "POST" ? { body } : {}) }),
     );
+    if (this.session !== undefined) response.setHeader("mcp-session-id", this.session);
     response.writeHead(answer.status, Object.fromEntries(answer.headers));
     if (answer.body === null) response.end();
     else

@@ -114,6 +114,23 @@ test("what 503 means nobody knows, and a server that is not there has done nothi
   await expect(client.callTool(other)).rejects.toMatchObject({ message: expect.stringContaining("may be made again") });
 });
 
+test("a server that does not know the session any more ends the guard, for the client to start it anew", async () => {
+  http.session = "first";
+  const client = await connect(http.url);
+  const closed = new Promise<void>((resolve) => {
+    client.onclose = resolve;
+  });
+  http.nextStatus = 404;
+  await expect(client.callTool(mail)).rejects.toMatchObject({
+    message: expect.stringContaining("It may be made again"),
+  });
+  await closed;
+  http.session = "second";
+  const again = await connect(http.url);
+  expect(marksOf(await again.callTool(mail))).toMatchObject({ "oncekv/was_replay": false });
+  expect(http.sent).toHaveLength(1);
+});
+
 test("server-everything over HTTP: a session, progress, and messages of the server go through", async () => {
   const { url } = await startEverything();
   const client = new Client({ name: "test", version: "1" }, { capabilities: { sampling: {} } });

@@ -279,9 +279,12 @@ describe("a guarded set of LangChain tools", () => {
     const { calls } = worker("A");
     class Sender extends StructuredTool<z.ZodObject<{ to: z.ZodString }>> {
       #sent = 0;
+      readonly #schema = z.object({ to: z.string() });
       name = "send_fax";
       description = "Sends a fax.";
-      schema = z.object({ to: z.string() });
+      get schema() {
+        return this.#schema;
+      }
       protected async _call({ to }: { to: string }): Promise<string> {
         this.#sent += 1;
         return `fax ${this.#sent} to ${to}`;
@@ -326,6 +329,11 @@ describe("a guarded set of LangChain tools", () => {
     const opaque = { name: "send_fax", invoke: async () => 1 };
     expect(() => guardTools([opaque], calls)).toThrow(/send_fax/);
     expect(guardTools([opaque], calls, { leave: ["send_fax"] })).toEqual([opaque]);
+    for (const name of ["invoke", "call"] as const) {
+      const instrumented = new Outbox().tool;
+      Object.assign(instrumented, { [name]: instrumented[name].bind(instrumented) });
+      expect(() => guardTool(instrumented, calls)).toThrow(new RegExp(`send_email.*${name} of its own`));
+    }
   });
 
   it("gives a tool its call, with the key for the service behind it, and tells the callbacks as before", async () => {
@@ -351,5 +359,41 @@ describe("a guarded set of LangChain tools", () => {
     expect(callOf({})).toBeUndefined();
     // The arguments are judged by the schema before anything is claimed.
     await expect(guarded.invoke({ order: 7 } as never)).rejects.toThrow(/schema/);
+  });
+
+  it.each([
+    ["made by tool()", false],
+    ["of a class", true],
+  ])("keeps its call to itself: an unguarded tool %s that it uses finds none", async (_what, ofClass) => {
+    const { worker } = await openScene();
+    const found: unknown[] = [];
+    const schema = z.object({});
+    class Inner extends StructuredTool<typeof schema> {
+      name = "get_balance";
+      description = "Reads.";
+      schema = schema;
+      protected async _call(_args: object, _manager: unknown, config: unknown): Promise<string> {
+        found.push(callOf(config));
+        return "";
+      }
+    }
+    const made = tool(async (_args, config) => void found.push(callOf(config)), { name: "get_balance", schema });
+    const inner = ofClass ? new Inner() : made;
+    const run = async (config: object): Promise<void> => {
+      found.push(callOf(config) !== undefined);
+      await inner.invoke({}, config);
+      await inner.invoke({});
+    };
+    class Outer extends Inner {
+      override name = "pay";
+      protected override async _call(_args: object, _manager: unknown, config: unknown): Promise<string> {
+        await run(config as object);
+        return "";
+      }
+    }
+    const outer = tool(async (_args, config) => run(config), { name: "pay", schema });
+    for (const each of [outer, new Outer()])
+      await guardTool(each, worker("A").calls, { scope: each.constructor.name }).invoke({});
+    expect(found).toEqual([true, undefined, undefined, true, undefined, undefined]);
   });
 });

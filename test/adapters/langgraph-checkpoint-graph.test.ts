@@ -2,7 +2,17 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AIMessage, HumanMessage } from "@langchain/core/messages";
-import { Annotation, BaseCheckpointSaver, Command, END, interrupt, START, StateGraph } from "@langchain/langgraph";
+import {
+  Annotation,
+  BaseCheckpointSaver,
+  Command,
+  END,
+  interrupt,
+  MessagesDeltaValue,
+  START,
+  StateGraph,
+  StateSchema,
+} from "@langchain/langgraph";
 import { createAgent } from "langchain";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { guardTools } from "../../client/adapters/langchain/index.js";
@@ -135,6 +145,23 @@ describe("a graph whose threads are in a store", () => {
       const done = await graphOf(other).invoke(new Command({ resume: "yes" }), thread);
       expect(done.log.at(-1)).toBe(`acted on ${done.log.length - 1}`);
       for await (const { checkpoint } of saver.list(thread)) expect(checkpoint.v).toBe(4);
+    });
+  });
+});
+
+describe("a channel that is kept as its changes", () => {
+  it("is refused where checkpoints expire, since its beginning would expire with them", async () => {
+    const lives = await livesOf();
+    await lives(async ({ network }) => {
+      const graphOf = (ttl: number | null) =>
+        new StateGraph(new StateSchema({ messages: MessagesDeltaValue }))
+          .addNode("node", () => ({ messages: [new AIMessage("hello")] }))
+          .addEdge(START, "node")
+          .compile({ checkpointer: checkpointSaver(BaseCheckpointSaver, network.store, { ttl }) });
+      const input = () => ({ messages: [new HumanMessage("hi")] });
+      await expect(graphOf(60).invoke(input(), thread)).rejects.toMatchObject({ code: "invalid_request", path: "ttl" });
+      const other = { configurable: { thread_id: "thread-2" } };
+      for (const count of [2, 4]) expect((await graphOf(null).invoke(input(), other)).messages).toHaveLength(count);
     });
   });
 });

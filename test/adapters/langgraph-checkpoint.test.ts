@@ -139,6 +139,14 @@ describe("names of any kind", () => {
     await saver.deleteThread("a");
     expect(await valuesOf(saver, { configurable: {} })).toHaveLength((names.length - 1) * names.length);
   });
+
+  it("is deleted under a number as well, as it was written under one", async () => {
+    const { saver } = await openScene();
+    await put(saver, "7", "gone");
+    await saver.deleteThread(7 as unknown as string);
+    expect(await valuesOf(saver, at("7"))).toEqual([]);
+    await expect(saver.deleteThread(undefined as unknown as string)).rejects.toMatchObject({ code: "invalid_request" });
+  });
 });
 
 describe("a list", () => {

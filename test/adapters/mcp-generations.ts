@@ -68,7 +68,7 @@ export interface Auth {
 /** One of the two generations of the SDK, server and client of it. */
 export interface Generation {
   readonly name: string;
-  makeServer(options?: { readonly capabilities?: { readonly tools?: object } }): TestServer;
+  makeServer(options?: { readonly name?: string; readonly capabilities?: { readonly tools?: object } }): TestServer;
   /** @param auth who the transport says is calling */
   connect(server: TestServer, auth?: Auth): Promise<TestClient>;
 }
@@ -77,8 +77,8 @@ const info = { name: "test", version: "1.0.0" };
 
 const one: Generation = {
   name: "SDK 1",
-  makeServer(options) {
-    const server = new ServerOne(info, options ?? {});
+  makeServer({ name = info.name, ...options } = {}) {
+    const server = new ServerOne({ ...info, name }, options);
     return {
       server,
       register: (name, config, handler) => server.registerTool(name, config as never, handler as never) as Registered,
@@ -102,8 +102,8 @@ const one: Generation = {
 
 const two: Generation = {
   name: "SDK 2",
-  makeServer(options) {
-    const server = new ServerTwo(info, options ?? {});
+  makeServer({ name = info.name, ...options } = {}) {
+    const server = new ServerTwo({ ...info, name }, options);
     return {
       server,
       register: (name, config, handler) => server.registerTool(name, config as never, handler as never) as Registered,

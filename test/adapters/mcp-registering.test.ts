@@ -6,6 +6,7 @@ import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
 import { z as z3 } from "zod/v3";
 import { guardMcpServer, type McpGuardOptions, requestMeta, resultMeta } from "../../client/adapters/mcp/index.js";
+import type { ToolAnnotations } from "../../src/tools/index.js";
 import { adviceByCode } from "../../src/tools/model-text.js";
 import { openScene } from "../tool-calls/scene.js";
 import { generations, type TestServer } from "./mcp-generations.js";
@@ -22,6 +23,10 @@ class Counter {
 async function openGuard(test: TestServer, options: McpGuardOptions = {}) {
   const scene = await openScene();
   return guardMcpServer(test.server, scene.worker("A").calls, options);
+}
+
+interface Annotated {
+  annotations?: ToolAnnotations;
 }
 
 describe.each(generations)("the tools of a guarded server of $name", (generation) => {
@@ -86,6 +91,73 @@ describe.each(generations)("the tools of a guarded server of $name", (generation
     expect(Object.keys(guard.explain())).toEqual(["send_email"]);
   });
 
+  it.each([
+    [
+      "annotations",
+      (tool: Annotated) => {
+        tool.annotations = { readOnlyHint: false };
+      },
+    ],
+    [
+      "members of their annotations",
+      (tool: Annotated) => {
+        Object.assign(tool.annotations ?? {}, { readOnlyHint: false });
+      },
+    ],
+  ])("are judged again when %s are set where they stand", async (_, change) => {
+    const test = generation.makeServer();
+    const guard = await openGuard(test);
+    const counter = new Counter();
+    const registered = test.register("get_email", { inputSchema, annotations: {} }, counter.run);
+    expect(guard.explain()["get_email"]?.sideEffect).toBe(false);
+    change(registered as Annotated);
+    expect(guard.explain()["get_email"]?.sideEffect).toBe(true);
+    const client = await generation.connect(test);
+    await client.call("get_email", ann);
+    await client.call("get_email", ann);
+    expect(counter.effects).toBe(1);
+    registered.update({ annotations: { readOnlyHint: true } });
+    await client.call("get_email", ann);
+    expect(counter.effects).toBe(2);
+  });
+
+  it("may get a function that was made around their former one", async () => {
+    const test = generation.makeServer();
+    await openGuard(test);
+    const counter = new Counter();
+    const registered = test.register("send_email", { inputSchema }, counter.run);
+    const wraps: string[] = [];
+    for (const name of ["inner", "outer"]) {
+      const former = registered.handler as (args: unknown, context: object) => unknown;
+      const callback = async (args: unknown, context: object) => {
+        wraps.push(name);
+        return former(args, { ...context });
+      };
+      registered.update({ callback });
+    }
+    const client = await generation.connect(test);
+    const replays = [await client.call("send_email", ann), await client.call("send_email", ann)];
+    expect(replays.map(({ _meta }) => _meta?.[resultMeta.was_replay])).toEqual([false, true]);
+    expect(wraps).toEqual(["outer", "inner"]);
+    expect(counter.effects).toBe(1);
+  });
+
+  it("may call another guarded tool, which has a claim of its own", async () => {
+    const test = generation.makeServer();
+    await openGuard(test);
+    const counter = new Counter();
+    const one = test.register("send_email", { inputSchema }, counter.run);
+    const send = one.handler as (args: unknown, context: object) => unknown;
+    const all = z.object({ all: z.array(z.string()) });
+    test.register("send_emails", { inputSchema: all }, async (args: z.infer<typeof all>, context: object) => {
+      for (const to of args.all) await send({ to }, context);
+      return { content: [] };
+    });
+    const client = await generation.connect(test);
+    await client.call("send_emails", { all: ["ann", "ann", "bob"] });
+    expect(counter.effects).toBe(2);
+  });
+
   it("are guarded once, also when they were gone in between", async () => {
     const test = generation.makeServer();
     const guard = await openGuard(test);
@@ -113,6 +185,40 @@ describe.each(generations)("the tools of a guarded server of $name", (generation
     registered.update({ paramsSchema: generation.name === "SDK 1" ? inputSchema.shape : inputSchema });
     await client.call("send_email", ann);
     expect(received).toEqual([[expect.anything()], [ann, expect.anything()]]);
+  });
+
+  it("are not entered with the time as a default, also where the clock stands still for a while", async () => {
+    const test = generation.makeServer();
+    const scene = await openScene();
+    guardMcpServer(test.server, scene.worker("A").calls, { clock: scene.clock });
+    const counter = new Counter();
+    const schema = inputSchema.extend({ at: z.number().default(() => scene.clock.wallNow()) });
+    test.register("send_email", { inputSchema: schema }, counter.run);
+    const client = await generation.connect(test);
+    const refused = await client.call("send_email", ann);
+    expect(refused.content[0]?.text).toMatch(/args: are made anew by the schema each time/);
+    expect(counter.effects).toBe(0);
+    const given = await client.call("send_email", { ...ann, at: scene.clock.wallNow() });
+    expect(given).not.toHaveProperty("isError");
+    expect(counter.effects).toBe(1);
+  });
+
+  it("are not entered with arguments that the schema makes anew each time, and left alone where they only read", async () => {
+    const test = generation.makeServer();
+    await openGuard(test);
+    const counter = new Counter();
+    let made = 0;
+    const schema = inputSchema.extend({ reference: z.string().default(() => `made ${++made}`) });
+    test.register("send_email", { inputSchema: schema }, counter.run);
+    test.register("get_email", { inputSchema: schema }, counter.run);
+    const client = await generation.connect(test);
+    const refused = await client.call("send_email", ann);
+    expect(refused.isError).toBe(true);
+    expect(refused.content[0]?.text).toMatch(/args: are made anew by the schema each time/);
+    expect(counter.effects).toBe(0);
+    expect(await client.call("send_email", { ...ann, reference: "mine" })).not.toHaveProperty("isError");
+    expect(await client.call("get_email", ann)).not.toHaveProperty("isError");
+    expect(counter.effects).toBe(2);
   });
 
   it("are judged by the annotations of a description of any class", async () => {
@@ -270,7 +376,7 @@ describe.each(generations)("a field for the key, on a guarded server of $name", 
     const client = await generation.connect(test);
     const meta = { [requestMeta.key]: "of-the-client" };
     const result = await client.call("send_email", { ...ann, idempotency_key: "of-the-model" }, { meta });
-    expect(result._meta?.[resultMeta.key]).toBe("[null,null,null]/send_email:of-the-client");
+    expect(result._meta?.[resultMeta.key]).toBe('["test",null,null,null]/send_email:of-the-client');
   });
 
   it("must be a text", async () => {
@@ -366,7 +472,46 @@ describe("the types of a guard", () => {
   });
 });
 
+/** A server of the earliest versions, as far as it is looked at: they keep a tool's function as `callback`. */
+class EarliestServer {
+  readonly server = { _serverInfo: { name: "test" } };
+  readonly _registeredTools: { [name: string]: EarliestTool } = {};
+
+  registerTool(name: string, config: { readonly annotations?: ToolAnnotations }, callback: unknown): EarliestTool {
+    const tool = { ...config, callback, update: (updates: object) => void Object.assign(tool, updates) };
+    this._registeredTools[name] = tool;
+    return tool;
+  }
+
+  async connect(): Promise<void> {}
+
+  async call(name: string): Promise<unknown> {
+    const { callback } = this._registeredTools[name] ?? {};
+    return (callback as (args: object, context: object) => unknown)(ann, {});
+  }
+}
+
+interface EarliestTool {
+  callback: unknown;
+  update(updates: object): void;
+}
+
 describe("what only SDK 1 has", () => {
+  it("guards tools whose function has its earlier name, registered before or after, and set there", async () => {
+    const scene = await openScene();
+    const server = new EarliestServer();
+    const counter = new Counter();
+    server.registerTool("send_fax", {}, counter.run);
+    guardMcpServer(server, scene.worker("A").calls);
+    server.registerTool("send_email", {}, counter.run);
+    server.registerTool("send_letter", {}, () => undefined).callback = counter.run;
+    for (const name of ["send_fax", "send_email", "send_letter"]) {
+      await server.call(name);
+      await server.call(name);
+    }
+    expect(counter.effects).toBe(3);
+  });
+
   it("guards tools of the deprecated method, in all its forms", async () => {
     const scene = await openScene();
     const server = new ServerOne({ name: "test", version: "1.0.0" });

@@ -25,8 +25,8 @@ class MailServer {
   /** Awaited after the mail is sent, and before the tool ends. */
   afterwards: () => unknown = () => undefined;
 
-  constructor(generation: Generation, scene: Scene, options: McpGuardOptions = {}, worker = "A") {
-    this.server = generation.makeServer();
+  constructor(generation: Generation, scene: Scene, options: McpGuardOptions = {}, worker = "A", name = "test") {
+    this.server = generation.makeServer({ name });
     this.worker = scene.worker(worker);
     guardMcpServer(this.server.server, this.worker.calls, options);
     this.server.register("send_email", { inputSchema: mail }, async (args: z.infer<typeof mail>, context: object) => {
@@ -60,7 +60,7 @@ describe.each(generations)("a guarded MCP server of $name", (generation) => {
       _meta: {
         [resultMeta.was_replay]: false,
         [resultMeta.original_called_at]: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
-        [resultMeta.key]: expect.stringMatching(/^\[null,null,null\]\/send_email:[0-9a-f]{64}$/),
+        [resultMeta.key]: expect.stringMatching(/^\["test",null,null,null\]\/send_email:[0-9a-f]{64}$/),
       },
     });
   });
@@ -246,13 +246,13 @@ describe.each(generations)("a guarded MCP server of $name", (generation) => {
     const first = await client.call("send_email", hi, { meta });
     const conflict = await client.call("send_email", { ...hi, subject: "hello" }, { meta });
     expect(box.sent).toHaveLength(1);
-    expect(first._meta?.[resultMeta.key]).toBe("[null,null,null]/send_email:order-7");
+    expect(first._meta?.[resultMeta.key]).toBe('["test",null,null,null]/send_email:order-7');
     expect(conflict).toEqual({
       isError: true,
       content: [{ type: "text", text: adviceByCode.idempotency_conflict }],
       _meta: {
         [resultMeta.code]: "idempotency_conflict",
-        [resultMeta.key]: "[null,null,null]/send_email:order-7",
+        [resultMeta.key]: '["test",null,null,null]/send_email:order-7',
       },
     });
   });
@@ -264,7 +264,7 @@ describe.each(generations)("a guarded MCP server of $name", (generation) => {
     for (const turn of turns) await client.call("send_email", hi, { meta: { [requestMeta.scope]: turn } });
     const last = await client.call("send_email", hi);
     expect(box.sent).toHaveLength(3);
-    expect(last._meta?.[resultMeta.key]).toMatch(/^\[null,"shop",null\]\/send_email:/);
+    expect(last._meta?.[resultMeta.key]).toMatch(/^\["test",null,"shop",null\]\/send_email:/);
   });
 
   it("refuses a key that is none, and enters nothing", async () => {
@@ -281,7 +281,7 @@ describe.each(generations)("a guarded MCP server of $name", (generation) => {
     const box = new MailServer(generation, await openScene(), { rules });
     const client = await generation.connect(box.server);
     const result = await client.call("send_email", hi);
-    const key = "[null,null,null]/send_email:mail-to-ann@example.com";
+    const key = '["test",null,null,null]/send_email:mail-to-ann@example.com';
     expect(result._meta?.[resultMeta.key]).toBe(key);
     const [context = {}] = box.contexts;
     expect(callOf(context)?.key).toBe(key);
@@ -303,10 +303,49 @@ describe.each(generations)("a guarded MCP server of $name", (generation) => {
     }
     expect(sent).toEqual([2, 2, 2, 2, 2]);
     expect(keys).toEqual(
-      ['[["app","ann"],null,null]', '[["app","bob"],null,null]', '[["app"],null,null]', '[["tool"],null,null]']
-        .concat("[null,null,null]")
-        .map((scope) => `${scope}/send_email:order-7`),
+      ['["app","ann"]', '["app","bob"]', '["app"]', '["tool"]']
+        .concat("null")
+        .map((principal) => `["test",${principal},null,null]/send_email:order-7`),
     );
+  });
+
+  it("takes a subject that is a number for its text, and refuses one that cannot be told from another", async () => {
+    const scene = await openScene();
+    const keys: unknown[] = [];
+    for (const sub of [7, 8, "8", null]) {
+      const box = new MailServer(generation, scene);
+      const client = await generation.connect(box.server, { ...auth("app"), extra: { sub } });
+      const meta = { [requestMeta.key]: "order-7" };
+      keys.push(String((await client.call("send_email", hi, { meta }))._meta?.[resultMeta.key]).split("/")[0]);
+    }
+    expect(keys).toEqual(
+      ['["app","7"]', '["app","8"]', '["app","8"]', '["app"]'].map((principal) => `["test",${principal},null,null]`),
+    );
+    for (const sub of [{ id: 7 }, true]) {
+      const box = new MailServer(generation, scene);
+      const client = await generation.connect(box.server, { ...auth("app"), extra: { sub } });
+      const { content } = await client.call("send_email", hi);
+      expect(content[0]?.text).toMatch(/authInfo\.extra\.sub: must be a string or a number/);
+      expect(box.sent).toHaveLength(0);
+    }
+  });
+
+  it("keeps the calls of two servers apart whose tools are called the same, unless everything is one scope", async () => {
+    const scene = await openScene();
+    const replaysOf = async (options: McpGuardOptions): Promise<readonly unknown[]> => {
+      const replays: unknown[] = [];
+      for (const name of ["mail", "sms"]) {
+        const box = new MailServer(generation, scene, options, "A", name);
+        const client = await generation.connect(box.server);
+        for (let time = 0; time < 2; time++) {
+          replays.push((await client.call("send_email", hi))._meta?.[resultMeta.was_replay]);
+        }
+      }
+      return replays;
+    };
+    expect(await replaysOf({})).toEqual([false, true, false, true]);
+    expect(await replaysOf({ scope: "tenant-1" })).toEqual([false, true, false, true]);
+    expect(await replaysOf({ scope: null })).toEqual([false, true, true, true]);
   });
 
   it("gives nobody another principal's result, whatever key they send", async () => {
@@ -348,7 +387,7 @@ describe.each(generations)("a guarded MCP server of $name", (generation) => {
     const box = new MailServer(generation, await openScene(), { rules, scope: "shop" });
     const client = await generation.connect(box.server, auth("app", "ann"));
     const result = await client.call("send_email", hi);
-    expect(result._meta?.[resultMeta.key]).toMatch(/^\[\["app","ann"\],"hi",null\]\/send_email:/);
+    expect(result._meta?.[resultMeta.key]).toMatch(/^\["test",\["app","ann"\],"hi",null\]\/send_email:/);
   });
 
   it("makes the scope of what the transport knows", async () => {
@@ -422,15 +461,16 @@ describe.each(generations)("a guarded MCP server of $name", (generation) => {
     expect((await client.call("send_email", hi))._meta).toMatchObject({ [resultMeta.was_replay]: false });
   });
 
-  it("takes an error result for a doubt, and gives the first caller the tool's own words with the advice in front", async () => {
+  it("keeps an error result as the tool's answer, and replays it", async () => {
     const box = new MailServer(generation, await openScene());
     const client = await generation.connect(box.server);
     const content = [{ type: "text", text: "mail server said 500" }];
     box.afterwards = () => ({ content, isError: true, _meta: { "x/own": 1 } });
     const first = await client.call("send_email", hi);
-    expect(first).toMatchObject({ isError: true, _meta: { "x/own": 1, [resultMeta.code]: "needs_review" } });
-    expect(textsOf(first)).toEqual([failureText("unknown", "mail server said 500."), "mail server said 500"]);
-    expect(textsOf(await client.call("send_email", hi))).toEqual([adviceByCode.needs_review]);
+    expect(first).toMatchObject({ isError: true, content, _meta: { "x/own": 1, [resultMeta.was_replay]: false } });
+    const second = await client.call("send_email", hi);
+    expect(second).toMatchObject({ isError: true, _meta: { [resultMeta.was_replay]: true } });
+    expect(textsOf(second).at(-1)).toBe("mail server said 500");
     expect(box.sent).toHaveLength(1);
   });
 
@@ -442,14 +482,18 @@ describe.each(generations)("a guarded MCP server of $name", (generation) => {
     const config = { inputSchema: z.object({}), annotations: { idempotentHint: true } };
     test.register("set_status", config, () => ({ content: [{ type: "text", text: "no" }], isError: ++runs === 1 }));
     const client = await generation.connect(test);
-    expect(textsOf(await client.call("set_status"))).toEqual([failureText("retryable", "no."), "no"]);
+    // Its own words alone: whoever puts the arguments right does no harm.
+    const first = await client.call("set_status");
+    expect(textsOf(first)).toEqual(["no"]);
+    expect(first._meta).toMatchObject({ [resultMeta.retry_after]: 0 });
     expect((await client.call("set_status"))._meta).toMatchObject({ [resultMeta.was_replay]: false });
     expect(runs).toBe(2);
   });
 
   it.each([
     ["completed", ["no such address"], false],
-    ["failed", [failureText("failed", "no such address."), "no such address"], true],
+    ["failed", ["no such address"], true],
+    ["unknown", [failureText("unknown", "no such address."), "no such address"], true],
     ["nonsense", [failureText("unknown", "no such address."), "no such address"], true],
   ] as const)("goes by the program's word that an error result means %s", async (meaning, texts, refused) => {
     const asked: unknown[] = [];

@@ -1,18 +1,19 @@
 import { expect, test } from "vitest";
 import { EventQueue } from "../../cli/guard/event-queue.js";
+import { parseExactly, writeExactly } from "../../cli/guard/exact-integers.js";
 import { timesFor } from "../../cli/guard/guarded-call.js";
 import { readHeaders } from "../../cli/guard/http-headers.js";
 import { LineSplitter, LineTooLongError } from "../../cli/guard/line-splitter.js";
 import { paramHeaders } from "../../cli/guard/param-headers.js";
 import { Routing } from "../../cli/guard/routing.js";
 import { defaultFolder, serverName } from "../../cli/guard/server-name.js";
-import { isBeforeTool } from "../../cli/guard/server-reply.js";
-import { judgeTool, readRules } from "../../cli/guard/tool-judgement.js";
+import { isBeforeTool, resultOfReply } from "../../cli/guard/server-reply.js";
+import { judgeKnown, judgeTool, misnamed, readRules } from "../../cli/guard/tool-judgement.js";
 import { ToolKnowledge } from "../../cli/guard/tool-list.js";
 
 /* What `oncekv guard` decides, without a process or a pipe. */
 
-const noRules = readRules([], [], []);
+const noRules = readRules({});
 
 test("lines are cut wherever the chunks are, and are the same bytes together", () => {
   const bytes = Buffer.from('{"a":"\u00e9"}\n\n{"b":2}\r\nrest');
@@ -30,6 +31,23 @@ test("a line that is longer than what is held is refused, however it comes", () 
   const splitter = new LineSplitter(4);
   expect(splitter.push(Buffer.from("123\n12"))).toHaveLength(1);
   expect(() => splitter.push(Buffer.from("345"))).toThrow("longer than 4 bytes");
+});
+
+test("integers beyond what numbers hold are written as they were read, and nothing else is taken for one", () => {
+  for (const text of [
+    '{"id":1764535000123456789,"n":[-12345678901234567890,9007199254740993]}',
+    '{"a":"1764535000123456789","b":"\\"1764535000123456789","c":"\\\\","d":1764535000123456789}',
+    '{"n":9007199254740991,"m":-9007199254740991,"x":0.5}',
+    "1764535000123456789",
+  ]) {
+    expect(writeExactly(parseExactly(text))).toBe(text);
+  }
+  expect(parseExactly('["a1234567890123456789",1.12345678901234567890,1e1234567890123456789]')).toEqual([
+    "a1234567890123456789",
+    1.1234567890123457,
+    Number.POSITIVE_INFINITY,
+  ]);
+  expect(parseExactly("[12345678901234567891]")).not.toEqual(parseExactly("[12345678901234567892]"));
 });
 
 test("a queue that nobody reads has an end", async () => {
@@ -50,11 +68,46 @@ test("a tool is judged by its name and hints, and the command line has the last 
     guarded: true,
     policy: "review",
   });
-  const rules = readRules(["send_mail"], ["get_order"], ["frobnicate=refire", "list_a=b=review"]);
+  const rules = readRules({
+    leave: ["send_mail"],
+    guard: ["get_order"],
+    policy: ["frobnicate=refire", "list_a=b=review"],
+  });
   expect(judgeTool("send_mail", { destructiveHint: true }, rules)).toMatchObject({ guarded: false });
   expect(judgeTool("get_order", undefined, rules)).toMatchObject({ guarded: true, policy: "review" });
   expect(judgeTool("frobnicate", undefined, rules)).toMatchObject({ guarded: true, policy: "refire" });
   expect(judgeTool("list_a=b", undefined, rules)).toMatchObject({ guarded: true, policy: "review" });
+});
+
+test("a tool is never less guarded than by the last list, and guarded where there is none", () => {
+  const tool = (name: string, annotations: { readOnlyHint?: boolean; destructiveHint?: boolean }) => ({
+    name,
+    annotations,
+    inputSchema: {},
+    hasOutputSchema: false,
+  });
+  const knowledge = new ToolKnowledge();
+  const guarded = (name: string) => judgeKnown(name, knowledge, noRules)?.guarded;
+  expect(guarded("get_cash")).toBeUndefined();
+  knowledge.learnAll([tool("get_cash", { destructiveHint: true }), tool("frobnicate", { readOnlyHint: true })]);
+  expect([guarded("get_cash"), guarded("frobnicate"), guarded("get_order")]).toEqual([true, false, false]);
+  knowledge.change();
+  // Until the server has had its time to tell the new one.
+  expect([guarded("get_cash"), guarded("frobnicate"), guarded("get_order")]).toEqual([undefined, undefined, undefined]);
+  knowledge.learnAll(undefined);
+  expect([guarded("get_cash"), guarded("frobnicate"), guarded("get_order")]).toEqual([true, false, true]);
+  expect(judgeKnown("get_order", knowledge, readRules({ leave: ["get_order"] }))).toMatchObject({ guarded: false });
+  knowledge.learn({ tools: [tool("get_cash", { destructiveHint: false })], next: "page 2" });
+  expect(guarded("get_cash")).toBe(false);
+  knowledge.change();
+  knowledge.learnAll([]);
+  expect(guarded("frobnicate")).toBe(false);
+  expect(
+    misnamed(readRules({ leave: ["a"], guard: ["b", "c"], policy: ["c=refire", "d=refire"] }), [
+      { name: "a" },
+      { name: "d" },
+    ]),
+  ).toEqual(["b", "c"]);
 });
 
 test("the same server has the same name, and another command, folder or address another one", () => {
@@ -66,14 +119,36 @@ test("the same server has the same name, and another command, folder or address 
     serverName({ command: [...command, "/more"], folder: "/home/ann" }),
     serverName({ command, folder: "/home/bob" }),
     serverName({ command: ["/usr/bin/node", "/opt/mail-server/dist/index.js"], folder: "/" }),
-    serverName({ url: new URL("https://mcp.example.com/mcp") }),
-    serverName({ url: new URL("https://mcp.example.com/other") }),
+    serverName({ url: new URL("https://mcp.example.com/mcp"), headers: {} }),
+    serverName({ url: new URL("https://mcp.example.com/other"), headers: {} }),
   ];
   expect(new Set([name, ...others]).size).toBe(6);
   expect(others[2]).toMatch(/^mail-server-/);
   expect(others[3]).toMatch(/^mcp\.example\.com-/);
-  // What is secret in an address does not make another server of it.
-  expect(serverName({ url: new URL("https://mcp.example.com/mcp?key=1") })).toBe(others[3]);
+  // Neither what assigns a variable is shown, as it may be a secret.
+  expect(serverName({ command: ["env", "API_KEY=s3cret", "node", "mailer.js"], folder: "/" })).toMatch(/^mailer\.js-/);
+});
+
+test("whoever has another query or another header has another server, unless a scope says who it is", () => {
+  const of = (search: string, headers: { [name: string]: string }, scope?: string) =>
+    serverName({ url: new URL(`https://mcp.example.com/mcp${search}`), headers }, scope);
+  const ann = { Authorization: "Bearer ann", "X-Team": "blue" };
+  const names = [
+    of("", {}),
+    of("?tenant=a", ann),
+    of("?tenant=b", ann),
+    of("?tenant=a", { ...ann, Authorization: "Bearer bob" }),
+    of("?tenant=a", { ...ann, "X-Team": "red" }),
+    of("?tenant=a", ann, "ann"),
+    of("?tenant=a", ann, "bob"),
+  ];
+  expect(new Set(names).size).toBe(names.length);
+  for (const name of names) expect(name).toMatch(/^mcp\.example\.com-[0-9a-f]{12}$/);
+  expect(of("?tenant=a", { "x-team": "blue", authorization: "Bearer ann" })).toBe(names[1]);
+  // A token that is made anew does not change the name then.
+  expect(of("?tenant=a", { Authorization: "Bearer ann, renewed" }, "ann")).toBe(names[5]);
+  const command = ["mails"];
+  expect(serverName({ command, folder: "/" }, "ann")).not.toBe(serverName({ command, folder: "/" }, "bob"));
 });
 
 test("calls are kept where the system keeps state", () => {
@@ -81,6 +156,11 @@ test("calls are kept where the system keeps state", () => {
   for (const XDG_STATE_HOME of [undefined, "", "relative"]) {
     expect(defaultFolder("files-1", { XDG_STATE_HOME })).toMatch(/^\/.*\/\.local\/state\/oncekv\/guard\/files-1$/);
   }
+});
+
+test("an error of null beside a result is none", () => {
+  const message = { id: 1, error: null, result: { content: [] } };
+  expect(resultOfReply({ reply: "answered", message }, "send")).toEqual({ content: [] });
 });
 
 test("which answers say that a tool was not entered", () => {
@@ -104,6 +184,10 @@ test("which answers say that a tool was not entered", () => {
     text("MCP error -32602: Output validation error: Invalid structured content for tool send"),
     text("MCP error -32602: Tool other not found"),
     text("the mail was not sent: Tool send not found"),
+    text("Tool send not found in the outbox after sending"),
+    text("Tool send disabled the account"),
+    error(-32603, "Unknown tool: send"),
+    error(-32000, "Unknown tool error: timed out after the charge"),
     answered({ result: { content: [{ type: "text", text: "Tool send not found" }] } }),
   ]) {
     expect(isBeforeTool(reply, "send")).toBe(false);
@@ -113,7 +197,8 @@ test("which answers say that a tool was not entered", () => {
 test("an answer goes to whoever has asked under that id, and requests of the server to the client", () => {
   const routing = new Routing(new ToolKnowledge(), (id) => id === "own");
   const line = (message: object) => Buffer.from(`${JSON.stringify(message)}\n`);
-  routing.guarding(1);
+  const call = { id: 1, method: "tools/call", params: { name: "send_mail" } };
+  expect(routing.fromClient(line(call))).toMatchObject([{ step: "call", call: { id: 1, tool: "send_mail" } }]);
   const steps = (message: object) => routing.fromServer(line(message)).map(({ step }) => step);
   expect(steps({ id: 1, result: {} })).toEqual(["reply"]);
   expect(steps({ id: "1", result: {} })).toEqual(["pass"]);
@@ -129,6 +214,34 @@ test("an answer goes to whoever has asked under that id, and requests of the ser
   expect(batch[1]).toMatchObject({ line: line([{ id: 9, result: {} }]) });
   routing.ended(1);
   expect(steps({ id: 1, result: {} })).toEqual(["pass"]);
+});
+
+test("one id twice in a batch, or that of an open request, is refused: two answers could not be told apart", () => {
+  const routing = new Routing(new ToolKnowledge(), () => false);
+  const call = (id: number) => ({ id, method: "tools/call", params: { name: "send_mail" } });
+  const steps = (message: object) => routing.fromClient(Buffer.from(JSON.stringify(message))).map(({ step }) => step);
+  expect(steps([call(7), call(7), call(8)])).toEqual(["call", "answer", "call"]);
+  expect(steps({ id: 9, method: "x/other" })).toEqual(["pass"]);
+  expect(steps(call(9))).toEqual(["answer"]);
+  routing.ended(7);
+  expect(steps(call(7))).toEqual(["call"]);
+});
+
+test("what is no JSON, but might be a call for another reader, is not passed on", () => {
+  const routing = new Routing(new ToolKnowledge(), () => false);
+  const of = (text: string) => routing.fromClient(Buffer.from(text));
+  for (const text of [
+    '{"id":1,"method":"tools/call","params":{"name":"send_mail","arguments":{"amount":NaN}}}',
+    '\ufeff{"id":1,"method":"tools/call","params":{"name":"send_mail"}}',
+    '{"id":1,"method":"tools\\/call","params":{"name":"send_mail","arguments":{},}}',
+    '{"id":1,"method":"tools\\u002Fc\\u0061ll","params":{"n":Infinity}}',
+  ]) {
+    const [step, ...more] = of(text);
+    expect(more).toEqual([]);
+    expect(step?.step).toBe("answer");
+    expect(String(step?.step === "answer" ? step.line : "")).toMatch(/^\{"jsonrpc":"2\.0","id":null,.*-32700/);
+  }
+  expect(of('{"id":1,"method":"x/other","params":NaN}')).toMatchObject([{ step: "pass" }]);
 });
 
 test("the lease is shorter than the wait, and the wait than the minute after which clients give up", () => {

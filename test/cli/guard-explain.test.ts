@@ -35,7 +35,7 @@ test("--explain lists all of the server's tools, what would be done with each, a
   expect(rows.find((row) => row.startsWith("directory_tree"))).toMatch(
     /^directory_tree +left +- +it is annotated as read-only$/,
   );
-  expect(rows).toHaveLength(10);
+  expect(rows).toHaveLength(11);
   expect(shown.stderr).toContain("the server lists no tool typo");
   expect(scene.lines("entered")).toEqual([]);
 
@@ -44,7 +44,7 @@ test("--explain lists all of the server's tools, what would be done with each, a
     .trimEnd()
     .split("\n")
     .map((line) => JSON.parse(line) as object);
-  expect(tools).toHaveLength(9);
+  expect(tools).toHaveLength(10);
   expect(tools[0]).toEqual({
     tool: "send_mail",
     guarded: true,

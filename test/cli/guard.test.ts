@@ -1,4 +1,7 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { failureText } from "../../src/tools/model-text.js";
 import { ended, startCli } from "./command-line.js";
 import { GuardScene, RawClient } from "./guard-scene.js";
 
@@ -163,15 +166,95 @@ describe("a guarded call", () => {
   });
 });
 
-describe("a call that fails", () => {
-  test("an error result of a tool is in doubt: the caller is told so with the tool's words, and nobody fires again", async () => {
+describe("results that are not as they should be", () => {
+  test("one that was too large to keep is no result that fits the schema: its replay is an error that says it was done", async () => {
     const client = await scene.connect();
+    await client.ask("list", "tools/list", { cursor: "1" });
+    const args = { content: [{ type: "text", text: "x".repeat(2_000_000) }] };
+    expect((await client.call(1, "post_report", args)).error?.code).toBe(-32602);
+    expect(scene.effects).toBe(0);
+    const small = { content: [], times: 2_000_000 };
+    expect((await client.call(2, "post_report", small)).result).toMatchObject({ structuredContent: { ok: true } });
+    const again = await client.call(3, "post_report", small);
+    expect(again.result).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining("its result was not kept") }],
+      _meta: { "oncekv/was_replay": true },
+    });
+    expect(scene.effects).toBe(1);
+  });
+
+  test("integers beyond what JavaScript holds are exact: in ids, arguments, results and replays", async () => {
+    const client = await scene.connect();
+    const call = (id: string, to: string) =>
+      `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"echo_mail","arguments":{"to":${to}}}}\n`;
+    const answers = async (id: string) => {
+      await client.until(() => client.received.some((line) => line.includes(`"id":${id},`)));
+      return client.received.filter((line) => line.includes(`"id":${id},`));
+    };
+    const [first, second, third] = ["1764535000123456788", "1764535000123456789", "1764535000123456790"] as const;
+    for (const [id, to, replay] of [
+      [first, "1234567890123456788", false],
+      [second, "1234567890123456789", false],
+      [third, "1234567890123456788", true],
+    ] as const) {
+      client.raw(call(id, to));
+      const [answer, ...more] = await answers(id);
+      expect(more).toEqual([]);
+      expect(answer).toContain(`"structuredContent":{"to":${to}}`);
+      expect(answer).toContain(`"oncekv/was_replay":${replay}`);
+    }
+    expect(scene.effects).toBe(2);
+  });
+
+  test("content that is no list is passed on as a text", async () => {
+    const client = await scene.connect();
+    const contents = [{ a: 1 }, "plain", null, 7];
+    for (const [id, content] of contents.entries()) await client.call(id, "post_report", { content });
+    const answers = await Promise.all(contents.map((_, id) => client.answerTo(id)));
+    expect(answers.map(({ result }) => result?.content?.map(({ text }) => text))).toEqual([
+      ['{"a":1}'],
+      ["plain"],
+      [],
+      ["7"],
+    ]);
+    expect(scene.effects).toBe(4);
+  });
+});
+
+test("the default folder is for its user alone, and no argument of the server's command is shown", async () => {
+  const state = join(scene.root, "state");
+  const client = new RawClient(["guard", "--", ...scene.server, "--api-key", "s3cret"], { XDG_STATE_HOME: state });
+  await client.hello();
+  const { stderr } = await client.close();
+  expect(stderr).toMatch(/^oncekv guard: guards node; its calls are kept in /);
+  expect(stderr).not.toContain("s3cret");
+  const guards = join(state, "oncekv", "guard");
+  const [folder = ""] = await readdir(guards);
+  expect((await stat(join(guards, folder))).mode & 0o777).toBe(0o700);
+});
+
+describe("a call that fails", () => {
+  test("an error result is the tool's answer: the first caller has it as it is, and the next one as a replay", async () => {
+    const client = await scene.connect();
+    const first = await client.call(1, "failing_mail", mail);
+    expect(first.result).toMatchObject({ isError: true, _meta: { "oncekv/was_replay": false } });
+    expect(first.result?.content?.map(({ text }) => text)).toEqual(["the disk is full"]);
+    const second = await client.call(2, "failing_mail", mail);
+    expect(second.result).toMatchObject({ isError: true, _meta: { "oncekv/was_replay": true } });
+    expect(second.result?.content?.at(-1)).toMatchObject({ text: "the disk is full" });
+    expect(scene.effects).toBe(1);
+    // Other arguments are another call, which nothing holds back.
+    await client.call(3, "failing_mail", { ...mail, to: "bob@example.com" });
+    expect(scene.effects).toBe(2);
+  });
+
+  test("said to be in doubt by --errors, it closes the call, with the advice in front of the tool's words", async () => {
+    const client = await scene.connect("--errors", "failing_mail=unknown");
     const first = await client.call(1, "failing_mail", mail);
     expect(first.result).toMatchObject({ isError: true, _meta: { "oncekv/code": "needs_review" } });
     expect(first.result?.content?.map(({ text }) => text)).toEqual([
-      expect.stringMatching(
-        /^The call has failed: the disk is full\. Whether the call had its effect is not known\. Do not call again/,
-      ),
+      failureText("unknown", "the disk is full."),
       "the disk is full",
     ]);
     expect(await client.call(2, "failing_mail", mail)).toMatchObject({
@@ -180,13 +263,16 @@ describe("a call that fails", () => {
     expect(scene.effects).toBe(1);
   });
 
-  test("one of a tool that says it is idempotent may be made again", async () => {
-    const client = await scene.connect();
-    expect(await client.call(1, "set_row", {})).toMatchObject({
-      result: { isError: true, _meta: { "oncekv/retry_after": 0 } },
-    });
-    await client.call(2, "set_row", {});
-    expect(scene.effects).toBe(2);
+  test("one of a tool that says it is idempotent, or that --errors says does nothing then, may be made again", async () => {
+    const client = await scene.connect("--errors", "failing_mail=retryable");
+    for (const [at, [tool, args]] of [["set_row", {}] as const, ["failing_mail", mail] as const].entries()) {
+      const first = await client.call(2 * at, tool, args);
+      expect(first).toMatchObject({ result: { isError: true, _meta: { "oncekv/retry_after": 0 } } });
+      // Its own words alone: whoever puts the arguments right does no harm.
+      expect(first.result?.content).toHaveLength(1);
+      await client.call(2 * at + 1, tool, args);
+    }
+    expect(scene.effects).toBe(4);
   });
 
   test("an error of the protocol is in doubt, keeps its code and data, and says what not to do", async () => {
@@ -195,7 +281,7 @@ describe("a call that fails", () => {
     expect(first.error).toMatchObject({
       code: -32000,
       data: { at: 7 },
-      message: expect.stringMatching(/^The call has failed: it broke\. .*Do not call again/),
+      message: failureText("unknown", "it broke."),
     });
     expect(await client.call(2, "broken_post", {})).toMatchObject({
       result: { _meta: { "oncekv/code": "needs_review" } },
@@ -289,6 +375,18 @@ describe("calls that do not end at once", () => {
   });
 });
 
+test("a tool that the command line names and the server does not list is told of, once", async () => {
+  const client = await scene.connect("--guard", "gett_status", "--leave", "get_status");
+  for (const id of [1, 2]) {
+    await client.ask(id, "tools/list", {});
+    await client.ask(`more ${id}`, "tools/list", { cursor: "1" });
+  }
+  const { stderr } = await client.close();
+  expect(stderr.split("\n").filter((line) => line.includes("lists no tool"))).toEqual([
+    "oncekv guard: the server lists no tool gett_status, which the command line names",
+  ]);
+});
+
 describe("one of the three goes", () => {
   test("the client: what is under way is finished and recorded, and the next client gets it", async () => {
     const client = await scene.connect();
@@ -332,9 +430,7 @@ describe("one of the three goes", () => {
     const messages = await Promise.all([1, 2, 3].map((id) => client.answerTo(id)));
     expect(messages[2]?.error?.message).toBe("the server was ended by SIGKILL");
     const said = messages.slice(0, 2).map(({ error, result }) => error?.message ?? result?.content?.[0]?.text);
-    expect(said).toContainEqual(
-      expect.stringMatching(/^The call has failed: the server was ended by SIGKILL\. .*Do not call again/),
-    );
+    expect(said).toContainEqual(failureText("unknown", "the server was ended by SIGKILL."));
     expect(await client.end).toMatchObject({
       code: 137,
       stderr: expect.stringContaining("the server was ended by SIGKILL"),

@@ -125,6 +125,22 @@ describe("a key that changes from try to try", () => {
     expect(await execute({ order: 7, request_id: "r1" })).toMatchObject({ result: 1 });
   });
 
+  it("cannot come in by a default that is the time, also where the clock stands still for a while", async () => {
+    const { worker, clock } = await openScene();
+    const at = () => new Date(clock.wallNow());
+    let fires = 0;
+    const tool = defineTool({
+      name: "pay",
+      args: z.object({ order: z.object({ at: z.coerce.date().default(at) }) }),
+      effect: "writes",
+      execute: () => ++fires,
+    });
+    const { execute } = guardTool(tool, worker("A").calls, { scope: "turn-1", clock });
+    expect(await outcomeOf(execute({ order: {} }))).toMatchObject({ message: expect.stringContaining("made anew") });
+    // What the caller wrote is the caller's, in whatever form.
+    expect(await execute({ order: { at: at().toUTCString() } })).toMatchObject({ result: 1 });
+  });
+
   it("cannot be the tool call id, which is new for every emission", async () => {
     const { worker } = await openScene();
     const box = new Mailbox();

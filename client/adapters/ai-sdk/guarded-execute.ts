@@ -70,7 +70,18 @@ function iterable(answer: Promise<unknown>, live: LiveChunks, bare: boolean): As
     if (!(bare && live.any) || isRefusal(last)) yield last;
   }
   // The reader is known from here on, and not only when it asks for the first chunk.
-  return { [Symbol.asyncIterator]: () => chunksAndAnswer(live.read(answer)) };
+  return { [Symbol.asyncIterator]: () => leavable(chunksAndAnswer(live.read(answer)), () => live.leave()) };
+}
+
+/** A generator that was not begun does not notice that its reader leaves. */
+function leavable(generator: AsyncGenerator<unknown, void>, leave: () => void): AsyncGenerator<unknown, void> {
+  const end = generator.return.bind(generator);
+  return Object.assign(generator, {
+    return(value: undefined): Promise<IteratorResult<unknown, void>> {
+      leave();
+      return end(value);
+    },
+  });
 }
 
 function carriedBy(passed: unknown): Carried {

@@ -35,4 +35,9 @@ export class LiveChunks {
     ended.then(end, end);
     return reader.values();
   }
+
+  /** The reader wants no more, also where it never began. */
+  leave(): void {
+    this.#reader?.leave();
+  }
 }

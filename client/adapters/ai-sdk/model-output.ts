@@ -1,3 +1,4 @@
+import { errorTable } from "../../../src/base/errors.js";
 import { isPlainObject } from "../../../src/documents/plain-object.js";
 import type { ToolEnvelope, ToolRefusal } from "../../../src/tools/index.js";
 
@@ -48,13 +49,20 @@ function withNote(said: unknown, note: string, envelope: ToolEnvelope<unknown>):
   }
 }
 
-/** Also of one that was stored as JSON and read again. */
+const refusalMembers: ReadonlySet<string> = new Set(["refused", "code", "message", "retry_after"]);
+
+/**
+ * Also of one that was stored as JSON and read again, where no mark is left: so it has our codes, and no member but ours. A
+ * tool's own result may be refused, too.
+ */
 export function isRefusal(output: unknown): output is ToolRefusal {
+  if (!isPlainObject(output) || output["refused"] !== true) return false;
+  const { code, message } = output;
   return (
-    isPlainObject(output) &&
-    output["refused"] === true &&
-    typeof output["code"] === "string" &&
-    typeof output["message"] === "string"
+    typeof code === "string" &&
+    Object.hasOwn(errorTable, code) &&
+    typeof message === "string" &&
+    Object.keys(output).every((name) => refusalMembers.has(name))
   );
 }
 

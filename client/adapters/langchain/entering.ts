@@ -1,8 +1,9 @@
 import type { ToolCall } from "../../../src/tool-calls/index.js";
 import { type Live, ThrownCommand } from "./answer.js";
 import { type CommandClass, isParentCommand, NotKeepable } from "./command.js";
-import { keptOf, keptOfCommand, type ResultForm } from "./kept-result.js";
+import { keptOf, keptOfCommand, type ResultForm, withPassed } from "./kept-result.js";
 import { memberOf } from "./runtime.js";
+import type { Passed } from "./task.js";
 
 /** The member of the config under which a guarded tool finds its call. */
 const callMember = "oncekvCall";
@@ -18,29 +19,39 @@ export interface Entering {
   readonly config: unknown;
   readonly inPairs: boolean;
   readonly commandClass: CommandClass | undefined;
-  /** Told that the tool is entered. */
-  readonly onEnter: () => void;
+  /** Told that the tool is entered. Tells how far the tool has taken its task when it is asked. */
+  readonly onEnter: () => () => Passed | undefined;
   /** Told what the tool came to. */
   readonly onResult: (live: Live) => void;
 }
 
 /**
+ * The members `configurable` of the configs that tools were entered with. tool() hands a copy of its config to its function,
+ * with this very object. What the function invokes with that config gets another one, and what it invokes without has no
+ * call in its config.
+ */
+const entered = new WeakMap<object, ToolCall>();
+
+/**
  * The call under which a guarded tool runs, from the config that it is given: its `key` and `headers` for the service behind
- * it, `fired()` for a tool that marks its effect. undefined: nobody guards it.
+ * it, `fired()` for a tool that marks its effect. undefined: nobody guards it, whatever tool has called it.
  */
 export function callOf(config: unknown): ToolCall | undefined {
-  const call = memberOf(config, callMember);
-  return call === undefined ? undefined : (call as ToolCall);
+  const configurable = memberOf(config, "configurable");
+  const call = typeof configurable === "object" && configurable !== null ? entered.get(configurable) : undefined;
+  return call !== undefined && memberOf(config, callMember) === call ? call : undefined;
 }
 
 /** Runs the tool under its claim and returns what is kept of its result. */
 export async function enterTool(tool: object, entering: Entering, call: ToolCall): Promise<unknown> {
   const { input, manager, config, inPairs, tool_call_id: toolCallId, commandClass } = entering;
-  entering.onEnter();
+  const passed = entering.onEnter();
   const form: ResultForm = { inPairs, toolCallId, commandClass };
   // The caller's own signal stays outside: a tool() that is aborted rejects at once while its function goes on, and nobody
   // would hear any more whether there was an effect.
-  const ownConfig = { ...Object(config), signal: call.signal, [callMember]: call };
+  const configurable: object = { ...Object(memberOf(config, "configurable")) };
+  entered.set(configurable, call);
+  const ownConfig = { ...Object(config), configurable, signal: call.signal, [callMember]: call };
   let result: unknown;
   try {
     const run: unknown = Reflect.get(tool, "_call");
@@ -49,9 +60,9 @@ export async function enterTool(tool: object, entering: Entering, call: ToolCall
   } catch (error) {
     if (!isParentCommand(error)) throw error;
     result = new ThrownCommand(error);
-    return keep(() => keptOfCommand(error.command, form, true), result, entering);
+    return keep(() => withPassed(keptOfCommand(error.command, form, true), passed()), result, entering);
   }
-  return keep(() => keptOf(result, form), result, entering);
+  return keep(() => withPassed(keptOf(result, form), passed()), result, entering);
 }
 
 function keep(make: () => unknown, result: unknown, { onResult }: Entering): unknown {

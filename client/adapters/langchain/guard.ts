@@ -1,4 +1,4 @@
-import type { Clock } from "../../../src/base/clock.js";
+import { type Clock, systemClock } from "../../../src/base/clock.js";
 import { InvalidRequestError } from "../../../src/base/errors.js";
 import type { JsonValue } from "../../../src/documents/contract.js";
 import { isPlainObject } from "../../../src/documents/plain-object.js";
@@ -30,7 +30,10 @@ export interface ToolConfig {
 
 /** Options of `guardTools`: those of `oncekv/tools`, as far as they make sense here. */
 export interface LangChainGuardOptions {
-  /** In which equal arguments mean the same intent; null: everywhere. Absent: the thread and the user's newest message. */
+  /**
+   * In which equal arguments, or equal keys, mean the same intent; null: everywhere. Absent: for keys everywhere, for
+   * arguments the thread and the user's newest message.
+   */
   readonly scope?: string | null | undefined;
   /** The same, made of the config that the tool is called with; undefined: as if it were absent. */
   readonly scopeOf?:
@@ -56,7 +59,8 @@ export type LangChainTools<T extends readonly object[]> = { -readonly [K in keyo
  * Puts the calls of LangChain tools under a guard, so that each intent fires once, in a ToolNode, in `createAgent`, or
  * invoked by hand. Only tools with side effects are wrapped; the others, and tools that a provider runs, are the same objects.
  *
- * @throws InvalidRequestError when an option is wrong, two tools share a name, or a tool with side effects has no `_call`
+ * @throws InvalidRequestError when an option is wrong, two tools share a name, or a tool with side effects has no `_call`,
+ * or an `invoke` or `call` that was replaced on the object itself
  */
 export function guardTools<const T extends readonly object[]>(
   tools: T,
@@ -88,11 +92,21 @@ export function guardTool<T extends object>(tool: T, calls: ToolCalls, options: 
 type Wrapped = ReturnType<typeof readOptions>["settings"];
 
 function wrap<T extends object>(tool: T, execute: unknown, settings: Wrapped): T {
-  if (typeof Reflect.get(tool, "_call") === "function") return guardedTool(tool, execute as RunGuarded, settings);
-  throw new InvalidRequestError(
-    "tools",
-    `has ${JSON.stringify(memberOf(tool, "name"))}, which has side effects and no _call to guard: make it with tool(), or leave it`,
-  );
+  const refuse = (why: string): never => {
+    throw new InvalidRequestError(
+      "tools",
+      `has ${JSON.stringify(memberOf(tool, "name"))}, which has side effects and ${why}`,
+    );
+  };
+  if (typeof Reflect.get(tool, "_call") !== "function") {
+    refuse("no _call to guard: make it with tool(), or leave it");
+  }
+  // Such a function is mostly bound to the tool as it was.
+  const replaced = ["invoke", "call"].find((name) => Object.hasOwn(tool, name));
+  if (replaced !== undefined) {
+    refuse(`${replaced} of its own, which may lead around the guard: guard it before that is replaced, or leave it`);
+  }
+  return guardedTool(tool, execute as RunGuarded, settings);
 }
 
 function executeOf(tool: unknown): unknown {
@@ -127,10 +141,13 @@ function readOptions(options: LangChainGuardOptions) {
     scopeOf: (entering: unknown, call: { readonly tool: string; readonly args: JsonValue }) => {
       const { config } = entering as Entering;
       const own = scopeOf?.(Object(config), call);
-      return own === undefined && others.scope === undefined ? turnScope(placeOf(config)) : own;
+      if (own !== undefined || others.scope !== undefined) return own;
+      // An order that is refunded is so in the next turn as well.
+      const hasKey = others.rules?.[call.tool]?.key !== undefined;
+      return hasKey ? undefined : turnScope(placeOf(config));
     },
   } as const;
-  return { guard, settings: { envelope, commandClass } };
+  return { guard, settings: { envelope, commandClass, clock: others.clock ?? systemClock } };
 }
 
 /** What LangGraph throws to stop a graph and to go on with it later, entering its tools again. */

@@ -1,11 +1,14 @@
+import type { Clock } from "../../../src/base/clock.js";
 import type { ToolCallOutcome } from "../../../src/tool-calls/index.js";
+import { refuseUnstable } from "../../../src/tools/arguments.js";
 import type { EnvelopeOption } from "../../../src/tools/envelope.js";
 import type { ToolRefusal } from "../../../src/tools/refusal.js";
 import { type Answer, type AnswerForm, answerOfOutcome, answerOfRefusal, type Live } from "./answer.js";
 import type { CommandClass } from "./command.js";
 import type { Entering } from "./entering.js";
+import { passedOf } from "./kept-result.js";
 import { memberOf, placeOf } from "./runtime.js";
-import { refuseUnstable } from "./stable-arguments.js";
+import { inTurn, nameInTask, type Position, type Task, taskOf } from "./task.js";
 
 /*
  * LangChain's `invoke` validates, tells the callbacks, and runs `_call`; what that returns it makes a message of. So `_call`
@@ -17,6 +20,7 @@ import { refuseUnstable } from "./stable-arguments.js";
 export interface AnswerSettings {
   readonly envelope: EnvelopeOption;
   readonly commandClass: CommandClass | undefined;
+  readonly clock: Clock;
 }
 
 /** What the guard of `oncekv/tools` gives back here: the whole outcome, or a refusal. */
@@ -40,15 +44,19 @@ export function isGuarded(tool: object): boolean {
 export function guardedTool<T extends object>(tool: T, runGuarded: RunGuarded, settings: AnswerSettings): T {
   const enter = (input: unknown, manager?: unknown, config?: unknown): Promise<Answer> =>
     run({ tool, runGuarded, settings, input, manager, config });
-  const output = async (...given: Parameters<typeof enter>): Promise<unknown> => (await enter(...given)).output;
+  const output = async (...given: Parameters<typeof enter>): Promise<unknown> =>
+    (await inTurn(given[2], () => enter(...given))).output;
   guards.add(output);
 
-  async function call(...given: unknown[]): Promise<unknown> {
+  // The place in the task is taken before anything is waited for.
+  const call = (...given: unknown[]): Promise<unknown> => inTurn(given[1], () => callNow(given));
+
+  async function callNow(given: unknown[]): Promise<unknown> {
     let dress: Answer["dress"];
     const once: object = Object.create(guarded, {
       _call: {
         value: async (...each: Parameters<typeof enter>) => {
-          await refuseUnstable(memberOf(tool, "schema"), writtenBy(given[0]), each[0]);
+          await refuseUnstable(memberOf(tool, "schema"), writtenBy(given[0]), settings.clock.wallNow());
           const answer = await enter(...each);
           dress = answer.dress;
           return answer.output;
@@ -62,6 +70,7 @@ export function guardedTool<T extends object>(tool: T, runGuarded: RunGuarded, s
 
   const replaced = { value: output, configurable: true, writable: true };
   const guarded: T = Object.create(Object.getPrototypeOf(tool), {
+    ...accessorsOf(tool),
     ...Object.getOwnPropertyDescriptors(tool),
     _call: replaced,
     call: { ...replaced, value: call },
@@ -69,6 +78,23 @@ export function guardedTool<T extends object>(tool: T, runGuarded: RunGuarded, s
     ...(Object.hasOwn(tool, "func") ? { func: { ...replaced, enumerable: true } } : {}),
   });
   return guarded;
+}
+
+/** The accessors of a tool's class, asked of the tool itself: they may read private fields, which no other object has. */
+function accessorsOf(tool: object): PropertyDescriptorMap {
+  const accessors: PropertyDescriptorMap = {};
+  let prototype: object | null = Object.getPrototypeOf(tool);
+  for (; prototype !== null && prototype !== Object.prototype; prototype = Object.getPrototypeOf(prototype)) {
+    for (const [name, { get, set }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+      if ((get === undefined && set === undefined) || Object.hasOwn(accessors, name)) continue;
+      accessors[name] = {
+        get: () => Reflect.get(tool, name),
+        set: (value) => Reflect.set(tool, name, value),
+        configurable: true,
+      };
+    }
+  }
+  return accessors;
 }
 
 /** What the model wrote, which comes as it is or as a part of its call. */
@@ -95,6 +121,9 @@ async function run({ tool, runGuarded, settings, input, manager, config }: Run):
   if (signal?.aborted === true) leave();
   signal?.addEventListener("abort", leave);
   let live: Live | undefined;
+  const task = taskOf(config);
+  const name = nameInTask(String(memberOf(tool, "name")), toolCallId, input);
+  let begun: Position | undefined;
   const entering: Entering = {
     tool_call_id: toolCallId,
     thread_id: threadId,
@@ -104,17 +133,37 @@ async function run({ tool, runGuarded, settings, input, manager, config }: Run):
     config,
     inPairs,
     commandClass: settings.commandClass,
-    onEnter: stopListening,
+    onEnter: () => {
+      stopListening();
+      task?.forgetEnd(name);
+      const position = task?.position() ?? [];
+      begun = position;
+      return () => task?.passedSince(position);
+    },
     onResult: (result) => {
       live = result;
     },
   };
   try {
     const answer = await orLeft(runGuarded(input, entering), signal);
+    if (task !== undefined) keepOrder(task, answer, name, begun);
     return "refused" in answer ? answerOfRefusal(answer, form) : answerOfOutcome(answer.outcome, live, form);
   } finally {
     stopListening();
   }
+}
+
+/** @param begun where the task stood when the tool was entered; undefined: it was not, by this caller */
+function keepOrder(task: Task, answer: RawAnswer | ToolRefusal, name: string, begun: Position | undefined): void {
+  const outcome = "refused" in answer ? undefined : answer.outcome;
+  const isKept = outcome !== undefined && outcome.result_omitted === undefined;
+  if (begun === undefined) {
+    task.passMarkedEnd(name);
+    if (isKept) task.passOver(outcome.key, passedOf(outcome.result));
+    return;
+  }
+  if (!isKept) task.markEnd(name, begun);
+  if (outcome !== undefined) task.noteCounted(outcome.key);
 }
 
 /** The caller may leave at any time; the call goes on, and its outcome is recorded. */

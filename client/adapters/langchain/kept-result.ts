@@ -4,6 +4,7 @@ import { checkJson } from "../../../src/documents/json-value.js";
 import { isPlainObject } from "../../../src/documents/plain-object.js";
 import { type CommandClass, isCommand, type KeptCommand, keptCommand } from "./command.js";
 import { memberOf } from "./runtime.js";
+import type { Passed } from "./task.js";
 
 /*
  * What a record keeps of a tool's result, so that a replay hands the framework a thing of the same kind. Most results are JSON
@@ -71,6 +72,18 @@ export function keptOfCommand(command: object, { toolCallId, commandClass }: Res
     ...(toolCallId === undefined ? {} : { answers: toolCallId }),
     thrown,
   };
+}
+
+/** The same with how far the call took its task. */
+export function withPassed(kept: unknown, passed: Passed | undefined): unknown {
+  if (passed === undefined) return kept;
+  const isMarked = isPlainObject(kept) && Object.hasOwn(kept, mark);
+  return isMarked ? { ...kept, passed } : { [mark]: "value", value: kept, passed };
+}
+
+/** How far the call took its task; undefined: nowhere, or the record does not say. */
+export function passedOf(kept: unknown): unknown {
+  return isPlainObject(kept) && Object.hasOwn(kept, mark) ? memberOf(kept, "passed") : undefined;
 }
 
 /** Reads what a record keeps. What is not marked is a result as it is, that of a person who resolved the call too. */

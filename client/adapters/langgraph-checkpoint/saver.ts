@@ -1,4 +1,4 @@
-import { OnceKvError } from "../../../src/base/errors.js";
+import { InvalidRequestError, OnceKvError } from "../../../src/base/errors.js";
 import type { DocumentStore } from "../../../src/documents/contract.js";
 import { type BodyStore, encode, keepBody, loadBody } from "./body.js";
 import { type Head, readHead, readHeads, type Wanted } from "./heads.js";
@@ -73,6 +73,7 @@ export function checkpointSaver<S extends SaverBase>(
     ): Promise<SaverConfig> {
       const { threadId: given, namespace = "", checkpointId: parentId } = readConfig(config);
       const threadId = needed(given, "thread_id");
+      refuseDeltas(metadata, ttl);
       const place: CheckpointPlace = { threadId, namespace, checkpointId: checkpoint.id };
       // What has a parent has all its values; the first checkpoint of a thread has those that were written by then.
       const values = Object.entries(checkpoint.channel_values).filter(
@@ -108,7 +109,8 @@ export function checkpointSaver<S extends SaverBase>(
     }
 
     /** Oldest first, so that one that is broken off leaves the thread where it is, and is done again. */
-    async deleteThread(threadId: string): Promise<void> {
+    async deleteThread(thread: string): Promise<void> {
+      const threadId = needed(readConfig({ configurable: { thread_id: thread } }).threadId, "thread_id");
       for (const kind of allKinds) {
         const prefix = prefixOf(kind, threadId);
         for (let after: string | null | undefined; after !== null; ) {
@@ -172,6 +174,20 @@ export function checkpointSaver<S extends SaverBase>(
 
   const saver: unknown = new OnceKvSaver(ownSerde);
   return saver as S & NumberedVersions;
+}
+
+/**
+ * A channel that keeps no more than its changes is put together from those of all checkpoints before: when the oldest ones
+ * expire, its beginning is gone, and nobody is told.
+ *
+ * @throws InvalidRequestError
+ */
+function refuseDeltas(metadata: SavedMetadata, ttl: number | null): void {
+  if (ttl === null || Object.keys(Object(metadata["counters_since_delta_snapshot"])).length === 0) return;
+  throw new InvalidRequestError(
+    "ttl",
+    "must be null for a graph with channels that are kept as changes (DeltaChannel, MessagesDeltaValue): they lose what expires",
+  );
 }
 
 function placeOf({ thread_id, checkpoint_ns, checkpoint_id }: Head): CheckpointPlace {

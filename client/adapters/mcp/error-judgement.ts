@@ -1,5 +1,5 @@
 import type { FailureClass, FailureClassifier } from "../../../src/tool-calls/index.js";
-import { classOfErrorResult, ErrorResult } from "./error-result.js";
+import { ErrorResult, meaningOfErrorResult } from "./error-result.js";
 import type { McpAnsweredCall, McpGuardOptions } from "./options.js";
 import type { McpToolResult } from "./tool-result.js";
 
@@ -30,7 +30,7 @@ export function judgeErrorResult(
   idempotent: boolean | undefined,
   errorResults: NonNullable<McpGuardOptions["errorResults"]>,
 ): JudgedErrorResult | undefined {
-  const meaning = meaningOf(result, call, errorResults) ?? classOfErrorResult(idempotent);
+  const meaning = meaningOf(result, call, errorResults) ?? meaningOfErrorResult(idempotent);
   return meaning === "completed" ? undefined : new JudgedErrorResult(result, meaning);
 }
 

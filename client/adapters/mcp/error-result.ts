@@ -1,11 +1,16 @@
 import type { FailureClass } from "../../../src/tool-calls/index.js";
-import type { McpToolResult } from "./tool-result.js";
+import { contentOf, type McpToolResult } from "./tool-result.js";
 
 /*
  * A tool that fails answers with `isError: true`, and so does a server whose tool threw: the class of the error is gone, and
- * whether there was an effect is anyone's guess. Where the tool says that calling it again has no further effect, it may be
- * tried again; where it does not, the call is in doubt, unless somebody who knows the tool says what its errors mean.
+ * whether there was an effect is anyone's guess. It is the tool's answer all the same, most often one that its caller can do
+ * something about, so that it is kept like any other: within the window the same call gets the same error and fires nothing,
+ * and a call with other arguments is another one. Where the tool says that calling it again has no further effect, it may be
+ * tried again at once. Somebody who knows the tool may say that its errors mean something else.
  */
+
+/** What an error result means: a failure of some class, or a result that is kept. */
+export type ErrorResultMeaning = FailureClass | "completed";
 
 /** Longest part of an error's text that is kept in the record, in UTF-16 units. */
 const textMax = 500;
@@ -21,13 +26,13 @@ export class ErrorResult extends Error {
   }
 }
 
-/** What an error result means. @param idempotent the tool's `idempotentHint` */
-export function classOfErrorResult(idempotent: boolean | undefined): FailureClass {
-  return idempotent === true ? "retryable" : "unknown";
+/** What an error result means when nobody says. @param idempotent the tool's `idempotentHint` */
+export function meaningOfErrorResult(idempotent: boolean | undefined): ErrorResultMeaning {
+  return idempotent === true ? "retryable" : "completed";
 }
 
-function textOf({ content = [] }: McpToolResult): string {
-  const texts = content.map((block) => {
+function textOf(result: McpToolResult): string {
+  const texts = contentOf(result).map((block) => {
     const text: unknown = typeof block === "object" && block !== null ? Reflect.get(block, "text") : undefined;
     return typeof text === "string" ? text : "";
   });

@@ -5,7 +5,14 @@ import { explainTools, type ToolAnnotations, type ToolClassification } from "../
 import { guardHandler, type McpHandler } from "./guarded-handler.js";
 import { KeyField } from "./key-field.js";
 import { type McpGuardOptions, type McpGuardSettings, resolveMcpGuardOptions } from "./options.js";
-import { type GuardTool, type RegisteredToolLike, RegisteredToolWatch, type WatchedTool } from "./registered-tool.js";
+import {
+  type GuardTool,
+  handlerOf,
+  type RegisteredToolLike,
+  RegisteredToolWatch,
+  type WatchedTool,
+} from "./registered-tool.js";
+import { stableValidation } from "./stable-input.js";
 
 /** An `McpServer` of either generation of the SDK. */
 export interface McpServerLike {
@@ -55,15 +62,17 @@ interface GuardedRegistration {
 
 class ServerGuard {
   readonly #server: McpServerLike;
+  readonly #name: string;
   readonly #calls: ToolCalls;
   readonly #settings: McpGuardSettings;
   /** Also those that were removed: they may come back, and must not be guarded twice. */
-  readonly #tools = new WeakMap<RegisteredToolLike, RegisteredToolWatch>();
+  readonly #tools = new WeakMap<object, RegisteredToolWatch>();
   readonly #keyField: KeyField | undefined;
 
   constructor(server: McpServerLike, calls: ToolCalls, settings: McpGuardSettings) {
     const { keyField } = settings;
     this.#server = checkServer(server);
+    this.#name = nameOf(server);
     this.#calls = calls;
     this.#settings = settings;
     this.#keyField =
@@ -83,11 +92,11 @@ class ServerGuard {
   explain(): { readonly [tool: string]: ToolClassification } {
     this.#adopt();
     const { rules, leave } = this.#settings;
-    const tools = this.#registered().map(([name, { annotations, handler }]) => ({
+    const tools = this.#registered().map(([name, tool]) => ({
       name,
-      annotations,
+      annotations: tool.annotations,
       // A handler of tasks is there only when it is left alone.
-      ...(typeof handler === "function" ? { execute: () => undefined } : {}),
+      ...(typeof handlerOf(tool) === "function" ? { execute: () => undefined } : {}),
     }));
     return explainTools(tools, { rules, leave: [...leave] });
   }
@@ -111,6 +120,9 @@ class ServerGuard {
       this.check({ names: !this.#settings.toolsComeLater });
       return connect(...args);
     });
+    const isGuarded = (tool: unknown): boolean => isObject(tool) && this.#isGuardedTool(tool);
+    const validate = stableValidation(server, isGuarded, this.#settings.clock);
+    if (validate !== undefined) replace(server, "validateToolInput", validate);
     this.#patchDeprecatedTool();
     this.#patchTasks();
   }
@@ -165,7 +177,11 @@ class ServerGuard {
   /** Guards whatever was registered in another way: before, or past the methods of this server. */
   #adopt(): void {
     for (const [name, tool] of this.#registered()) {
-      if (this.#tools.has(tool)) continue;
+      const watched = this.#tools.get(tool);
+      if (watched !== undefined) {
+        watched.judge();
+        continue;
+      }
       const guarded = this.#guardOf(name, tool);
       if (guarded === undefined) continue;
       const { guard, own, placed } = guarded;
@@ -175,7 +191,8 @@ class ServerGuard {
 
   /** undefined: it is a tool of tasks, and left alone. @throws InvalidRequestError when it cannot be guarded */
   #guardOf(name: string, tool: RegisteredToolLike): GuardedRegistration | undefined {
-    const { annotations, inputSchema, handler } = tool;
+    const { annotations, inputSchema } = tool;
+    const handler = handlerOf(tool);
     this.#refuseUnguardable(name, annotations, handler);
     if (typeof handler !== "function") return undefined;
     const own = handler as McpHandler;
@@ -186,12 +203,22 @@ class ServerGuard {
   #guard(registered: () => RegisteredToolLike | undefined): GuardTool {
     const calls = this.#calls;
     const settings = this.#settings;
+    const registration = {};
     return (tool, handler) => {
       const { name, annotations, inputSchema } = tool;
       if (!this.#judge(name, annotations).sideEffect) return handler;
       this.#keyField?.checkSchema(name, inputSchema);
       const hasOutputSchema = (): boolean => registered()?.outputSchema !== undefined;
-      return guardHandler({ name, handler, annotations, hasOutputSchema, calls, settings });
+      return guardHandler({
+        name,
+        server: this.#name,
+        registration,
+        handler,
+        annotations,
+        hasOutputSchema,
+        calls,
+        settings,
+      });
     };
   }
 
@@ -218,7 +245,11 @@ class ServerGuard {
 
   #isGuarded(name: string): boolean {
     const tool = this.#registered().find(([each]) => each === name)?.[1];
-    return tool !== undefined && this.#tools.get(tool)?.isGuarded === true;
+    return tool !== undefined && this.#isGuardedTool(tool);
+  }
+
+  #isGuardedTool(tool: object): boolean {
+    return this.#tools.get(tool)?.isGuarded === true;
   }
 
   #registered(): readonly (readonly [string, RegisteredToolLike])[] {
@@ -237,6 +268,13 @@ function checkServer(server: unknown): McpServerLike {
   }
   if (guardedServers.has(server)) throw new InvalidRequestError("server", "is guarded already");
   return server as McpServerLike;
+}
+
+/** @throws InvalidRequestError when it cannot be seen: the tools of two servers would be the same */
+function nameOf(server: McpServerLike): string {
+  const name = memberOf(memberOf(memberOf(server, "server"), "_serverInfo"), "name");
+  if (typeof name === "string") return name;
+  throw new InvalidRequestError("server", "keeps its name where it cannot be seen: its version is not known here");
 }
 
 function checkRegistered(name: string, registered: unknown): RegisteredToolLike {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { InvalidRequestError, OnceKvError } from "../../../src/base/errors.js";
 import { canonicalJson } from "../../../src/documents/canonical-json.js";
 import type { JsonValue } from "../../../src/documents/contract.js";
@@ -20,6 +21,10 @@ export type McpHandler = (...received: readonly unknown[]) => unknown;
 /** A tool under a guard. */
 export interface GuardedHandlerOf {
   readonly name: string;
+  /** The name of its server. */
+  readonly server: string;
+  /** The same for every function that the tool has had. */
+  readonly registration: object;
   readonly handler: McpHandler;
   readonly annotations: ToolAnnotations | undefined;
   /** Asked at the end of each call. */
@@ -60,6 +65,9 @@ class InputAsked extends Error {
 /** The calls under which handlers run, by the context that they were given. */
 const runningCalls = new WeakMap<object, ToolCall>();
 
+/** The guarded function, of those that claim, from which a handler is run. */
+const running = new AsyncLocalStorage<GuardedHandlerOf>();
+
 /**
  * The call that a guarded tool was entered for, with its `key` and `headers` for whatever the tool calls, `fired()` and
  * `park()`; undefined in a tool that is not guarded.
@@ -72,7 +80,7 @@ export function callOf(context: object): ToolCall | undefined {
 
 /** The function that stands in the place of a tool's own. @throws InvalidRequestError when its rule is wrong */
 export function guardHandler(guarded: GuardedHandlerOf): McpHandler {
-  const { name, annotations, calls, settings } = guarded;
+  const { name, annotations, handler, calls, settings } = guarded;
   const { similar, clock } = settings;
   const rule: ToolRule = { ...settings.rules[name] };
   const tool = guardTool(
@@ -95,6 +103,7 @@ export function guardHandler(guarded: GuardedHandlerOf): McpHandler {
     },
   );
   return async (...received) => {
+    if (isWrapped(guarded)) return handler(...received);
     const request = readRequest(received);
     const waiting = new AbortController();
     const signal = clientSignalOf(request.context);
@@ -114,6 +123,15 @@ export function guardHandler(guarded: GuardedHandlerOf): McpHandler {
       signal?.removeEventListener("abort", giveUp);
     }
   };
+}
+
+/**
+ * Whether a tool's former function is called by its new one, which was made around it: then the call is claimed already, and
+ * claimed once more it would wait for itself.
+ */
+function isWrapped(guarded: GuardedHandlerOf): boolean {
+  const around = running.getStore();
+  return around !== undefined && around !== guarded && around.registration === guarded.registration;
 }
 
 /** @throws InvalidRequestError when what came is no call of the SDK's */
@@ -140,7 +158,7 @@ async function enter(guarded: GuardedHandlerOf, args: unknown, request: Request,
   const { name, handler, annotations, settings } = guarded;
   const context = withSignalOf(request.context, call.signal);
   runningCalls.set(context, call);
-  const result = await (request.takesArguments ? handler(args, context) : handler(context));
+  const result = await running.run(guarded, () => (request.takesArguments ? handler(args, context) : handler(context)));
   if (asksForInput(result)) throw new InputAsked(result);
   if (!isErrorResult(result)) return result;
   const failure = judgeErrorResult(result, { tool: name, args }, annotations?.idempotentHint, settings.errorResults);
@@ -150,7 +168,7 @@ async function enter(guarded: GuardedHandlerOf, args: unknown, request: Request,
 }
 
 function scopeOf(guarded: GuardedHandlerOf, rule: ToolRule, request: Request, args: JsonValue): string {
-  const { name, settings } = guarded;
+  const { name, server, settings } = guarded;
   const { scope, scopeOf: ofContext, principalOf, clock } = settings;
   const principal = principalOfCall(request.context, principalOf);
   const ofServer = ofRule(rule, request, args, clock.wallNow()) ?? undefined;
@@ -159,7 +177,7 @@ function scopeOf(guarded: GuardedHandlerOf, rule: ToolRule, request: Request, ar
   if (given !== undefined && typeof given !== "string") {
     throw new InvalidRequestError("scopeOf", `must make a string or undefined, not ${kindOf(given)}`);
   }
-  return scopeOfCall(principal, given ?? null, request.scopeOfClient);
+  return scopeOfCall(scope === null ? null : server, principal, given ?? null, request.scopeOfClient);
 }
 
 function ofRule({ scope }: ToolRule, request: Request, args: JsonValue, now: number): string | null | undefined {

@@ -21,8 +21,8 @@ export interface McpGuardOptions extends Pick<GuardOptions, "scope" | "rules" | 
   /** In which equal arguments mean the same intent, made of the call's context; undefined: `scope` counts. */
   scopeOf?(context: McpCallContext, call: { readonly tool: string; readonly args: JsonValue }): string | undefined;
   /**
-   * What a result with `isError` means: `"completed"` keeps it as the result of the call. Absent, or when it gives
-   * undefined: `"retryable"` for a tool with `idempotentHint`, else `"unknown"`.
+   * What a result with `isError` means. Absent, or when it gives undefined: `"retryable"` for a tool with `idempotentHint`,
+   * else `"completed"`, which keeps it as the result of the call.
    */
   errorResults?(result: McpToolResult, call: McpAnsweredCall): FailureClass | "completed" | undefined;
   /** Adds an optional field for a key to the arguments of guarded tools: true for `idempotency_key`, or its name. */

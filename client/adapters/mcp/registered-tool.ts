@@ -5,7 +5,6 @@ import type { McpHandler } from "./guarded-handler.js";
 
 /** What the SDK keeps of a tool, and gives to whoever registers it, as far as it is looked at. */
 export interface RegisteredToolLike {
-  handler: unknown;
   readonly annotations?: ToolAnnotations | undefined;
   readonly inputSchema?: unknown;
   readonly outputSchema?: unknown;
@@ -22,6 +21,16 @@ export interface WatchedTool {
 /** The function to put in the place of a tool's own; the same when it is to be left alone. @throws when it cannot be guarded */
 export type GuardTool = (tool: WatchedTool, handler: McpHandler) => McpHandler;
 
+/** Where a tool has its function: the earliest versions of the first generation call it as `update` does. */
+function handlerMember(tool: RegisteredToolLike): "handler" | "callback" {
+  return "handler" in tool ? "handler" : "callback";
+}
+
+/** The function of a tool, or what it has in the place of one. */
+export function handlerOf(tool: RegisteredToolLike): unknown {
+  return Reflect.get(tool, handlerMember(tool));
+}
+
 /**
  * Watches a registered tool, so that whatever becomes its function later is guarded as well, and so that it is judged again
  * when its name or its annotations change.
@@ -29,7 +38,9 @@ export type GuardTool = (tool: WatchedTool, handler: McpHandler) => McpHandler;
 export class RegisteredToolWatch implements WatchedTool {
   readonly tool: RegisteredToolLike;
   readonly #guard: GuardTool;
+  readonly #update: RegisteredToolLike["update"];
   #name: string;
+  #annotations: ToolAnnotations | undefined;
   /** The tool's own function. */
   #own: McpHandler;
   /** What stands in its place; the same when the tool is left alone. */
@@ -42,10 +53,12 @@ export class RegisteredToolWatch implements WatchedTool {
     this.#guard = guard;
     this.#own = own;
     this.#placed = placed;
-    const update = tool.update.bind(tool);
-    if (tool.handler !== placed) update({ callback: placed });
+    this.#annotations = tool.annotations;
+    this.#update = tool.update.bind(tool);
+    if (handlerOf(tool) !== placed) this.#update({ callback: placed });
     this.#watchHandler();
-    tool.update = (updates) => this.#update(update, updates);
+    this.#watchAnnotations();
+    tool.update = (updates) => this.#updated(updates);
   }
 
   get name(): string {
@@ -53,7 +66,7 @@ export class RegisteredToolWatch implements WatchedTool {
   }
 
   get annotations(): ToolAnnotations | undefined {
-    return this.tool.annotations;
+    return this.#annotations;
   }
 
   get inputSchema(): unknown {
@@ -64,9 +77,17 @@ export class RegisteredToolWatch implements WatchedTool {
     return this.#placed !== this.#own;
   }
 
-  /** The first generation enters whatever stands in `handler`, so that it may be set there without `update`. */
+  /** Asks again whether the tool is to be guarded: a member of its annotations may have been changed where it stands. */
+  judge(): void {
+    const placed = this.#guard(this, this.#own);
+    if ((placed !== this.#own) === this.isGuarded) return;
+    this.#placed = placed;
+    this.#update({ callback: placed });
+  }
+
+  /** The first generation enters whatever stands there, so that it may be set without `update`. */
   #watchHandler(): void {
-    Object.defineProperty(this.tool, "handler", {
+    Object.defineProperty(this.tool, handlerMember(this.tool), {
       get: () => this.#placed,
       set: (handler: unknown) => {
         if (handler === this.#placed) return;
@@ -78,7 +99,26 @@ export class RegisteredToolWatch implements WatchedTool {
     });
   }
 
-  #update(update: RegisteredToolLike["update"], updates: unknown): void {
+  /** Both generations read annotations where they stand, so that these, too, may be set without `update`. */
+  #watchAnnotations(): void {
+    Object.defineProperty(this.tool, "annotations", {
+      get: () => this.#annotations,
+      set: (annotations: ToolAnnotations | undefined) => {
+        if (annotations === this.#annotations) return;
+        const { name, inputSchema } = this;
+        // Before anything is changed: what cannot be guarded must not be there.
+        const placed = this.#guard({ name, annotations, inputSchema }, this.#own);
+        this.#annotations = annotations;
+        if (placed === this.#placed) return;
+        this.#placed = placed;
+        this.#update({ callback: placed });
+      },
+      enumerable: true,
+      configurable: true,
+    });
+  }
+
+  #updated(updates: unknown): void {
     if (!isPlainObject(updates)) throw new InvalidRequestError("updates", "must be a plain object");
     const { name, callback, annotations, paramsSchema } = updates;
     const next: WatchedTool = {
@@ -93,7 +133,8 @@ export class RegisteredToolWatch implements WatchedTool {
     this.#own = own;
     this.#placed = placed;
     this.#name = next.name;
-    update({ ...updates, ...(changed ? { callback: placed } : {}) });
+    this.#annotations = next.annotations;
+    this.#update({ ...updates, ...(changed ? { callback: placed } : {}) });
   }
 }
 

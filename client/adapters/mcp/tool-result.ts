@@ -25,7 +25,7 @@ export function resultOfOutcome(outcome: ToolCallOutcome<unknown>): McpToolResul
   return {
     ...result,
     // A client expects the list also where nothing is in it.
-    content: [...note, ...(result.content ?? [])],
+    content: [...note, ...contentOf(result)],
     _meta: {
       ...result._meta,
       [resultMeta.was_replay]: was_replay,
@@ -47,9 +47,11 @@ export function resultOfRefusal(
   answered?: McpToolResult,
 ): McpToolResult {
   const { code, message, retry_after } = refusal;
+  // A tool's own error that had no effect, or may be made again, speaks for itself: other arguments are no danger then.
+  const saysEnough = answered !== undefined && code === "tool_call_failed";
   return {
     ...answered,
-    content: [textBlock(message), ...(answered?.content ?? [])],
+    content: [...(saysEnough ? [] : [textBlock(message)]), ...contentOf(answered)],
     isError: true,
     _meta: {
       ...answered?._meta,
@@ -63,6 +65,14 @@ export function resultOfRefusal(
 /** Whether a result only asks for more before the tool can go on: nothing was done yet, and the call is parked. */
 export function asksForInput(result: unknown): boolean {
   return isPlainObject(result) && Reflect.get(result, "resultType") === "input_required";
+}
+
+/** The content of a result as a list; what a tool gave instead of one, which no client takes, becomes a text. */
+export function contentOf(result: McpToolResult | undefined): readonly unknown[] {
+  const content: unknown = result?.content;
+  if (Array.isArray(content)) return content;
+  if (content === undefined || content === null) return [];
+  return [textBlock(typeof content === "string" ? content : JSON.stringify(content))];
 }
 
 /** A text for the model. */

@@ -1,3 +1,4 @@
+import { systemClock } from "../../../src/base/clock.js";
 import { InvalidRequestError } from "../../../src/base/errors.js";
 import { kindOf } from "../../../src/documents/value-kind.js";
 import type { ToolCall, ToolCalls } from "../../../src/tool-calls/index.js";
@@ -6,7 +7,8 @@ import { isGuarded, noteGuard } from "../../../src/tools/guard.js";
 import { guardTool as guardOfAnyMake, type ToolLike } from "../../../src/tools/index.js";
 import { answerOf } from "./answer.js";
 import { type GuardToolOptions, readOptions, type Settings } from "./options.js";
-import { stillRunning } from "./timeout-text.js";
+import { refuseUnstableInput } from "./stable-input.js";
+import { timedOut } from "./timeout-text.js";
 import type {
   AnswerOf,
   GuardedToolOptions,
@@ -50,6 +52,7 @@ export function guardTool<
 interface Given extends ToolLike {
   readonly execute: (...args: never[]) => unknown;
   readonly name: string;
+  readonly parameters?: unknown;
   readonly outputSchema?: unknown;
   readonly timeoutMs?: unknown;
   readonly timeoutBehavior?: unknown;
@@ -94,13 +97,18 @@ function wrap(tool: Given, calls: ToolCalls, settings: Settings): object {
       return Reflect.apply(tool.execute, tool, [input, runContext, own]);
     },
   };
-  const { envelope } = settings;
+  const { envelope, clock = systemClock } = settings;
   const guarded = guardOfAnyMake(inner, calls, {
     ...settings,
     envelope: envelope === true ? answerOf : envelope,
     scopeOf: (passed, call) => settings.scopeOf((passed as Passed)[carried].runContext, call),
   });
-  const execute = (input: unknown, runContext: RunContextLike, details?: ToolCallDetailsLike): unknown => {
+  const execute = async (
+    input: unknown,
+    runContext: RunContextLike,
+    details?: ToolCallDetailsLike,
+  ): Promise<unknown> => {
+    await refuseUnstableInput(tool.parameters, details, clock.wallNow());
     const passed: Passed = {
       tool_call_id: details?.toolCall?.callId,
       signal: details?.signal,
@@ -112,8 +120,8 @@ function wrap(tool: Given, calls: ToolCalls, settings: Settings): object {
   return { ...tool, execute, ...timeoutOf(tool) };
 }
 
-/** A tool that is timed out runs on, and the SDK's own words say nothing of that. */
+/** A tool that is timed out may run on, and the SDK's own words say nothing of that. */
 function timeoutOf({ timeoutMs, timeoutBehavior, timeoutErrorFunction, outputSchema }: Given): object {
   const isTold = timeoutMs !== undefined && timeoutBehavior !== "raise_exception" && outputSchema === undefined;
-  return isTold && timeoutErrorFunction === undefined ? { timeoutErrorFunction: stillRunning } : {};
+  return isTold && timeoutErrorFunction === undefined ? { timeoutErrorFunction: timedOut } : {};
 }

@@ -15,7 +15,9 @@ export interface RunContextLike {
 
 /** What the SDK gives a tool about its call. */
 export interface ToolCallDetailsLike {
-  readonly toolCall?: { readonly callId: string; readonly name: string } | undefined;
+  readonly toolCall?:
+    | { readonly callId: string; readonly name: string; readonly arguments?: string | undefined }
+    | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

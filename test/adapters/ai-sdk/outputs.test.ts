@@ -59,6 +59,21 @@ describe.each(drivers)("what a tool of the AI SDK $version says itself to the mo
     for (const each of asked) expect(each).toEqual(["charge", { id: "c-5" }]);
   });
 
+  it.each([
+    ["a code of its own", { refused: true, code: "card_declined", message: "no funds" }],
+    ["more to say", { refused: true, code: "forbidden", message: "no", card: 7 }],
+  ])("it is asked about a result of its own that is called refused and has %s", async (_, result) => {
+    const { worker } = await openScene();
+    const charge = {
+      inputSchema,
+      execute: async () => result,
+      toModelOutput: () => ({ type: "text", value: "declined" }) as const,
+    };
+    const tools = guardTools({ charge }, worker("A").calls, { scope: "t", envelope: false });
+    const { seen } = await generate({ steps: [[emit("charge", five)]], tools: tools as never });
+    expect(seen).toEqual([{ type: "text", value: "declined" }]);
+  });
+
   it("it is not asked about refusals, nor about what was not kept", async () => {
     const { worker } = await openScene();
     const { charge } = charging(({ id }) => ({ type: "text", value: id }));

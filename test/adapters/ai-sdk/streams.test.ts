@@ -109,6 +109,18 @@ describe.each(drivers)("tools that stream in the AI SDK $version", ({ generate, 
     expect(await execute({ topic: "costs" }, {})).toEqual(first);
   });
 
+  it("are recorded to the end when their reader leaves before it has asked for a chunk", async () => {
+    const { worker } = await openScene();
+    const tools = guardTools({ write_report: { inputSchema, execute: () => chunks() } }, worker("A").calls, {
+      scope: "t",
+    });
+    const execute = tools.write_report.execute as never as Execute;
+    const answer = execute(topic, {});
+    await answer[Symbol.asyncIterator]().return?.();
+    expect(await answer).toEqual(first);
+    expect(await execute(topic, {})).toEqual(replay);
+  });
+
   it("answer with their last chunk where the envelope is not wanted, and once", async () => {
     const { worker } = await openScene();
     const options = { scope: "t", envelope: false } as const;

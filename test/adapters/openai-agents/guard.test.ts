@@ -10,7 +10,7 @@ import {
 import { type ErrorCode, OnceKvError } from "../../../src/base/errors.js";
 import type { ToolCalls } from "../../../src/tool-calls/index.js";
 import { explainTools, type ToolEnvelope, type ToolRefusal } from "../../../src/tools/index.js";
-import { adviceByCode, failureText, nothingBegun, replayNote } from "../../../src/tools/model-text.js";
+import { adviceByCode, failureText, nothingBegun, notWaitedFor, replayNote } from "../../../src/tools/model-text.js";
 import { openScene, outcomeOf, SlowTool, settled } from "../../tool-calls/scene.js";
 import { emit, ScriptedModel, type Step } from "./scripted-model.js";
 
@@ -76,6 +76,25 @@ function answered(result: unknown, was_replay: boolean, more: object = {}) {
 const note = expect.stringContaining("Nothing was done again");
 
 describe("a guarded tool of the OpenAI Agents SDK", () => {
+  it.each([
+    ["left out", {}],
+    ["left out beside a null, which strict models write", { note: null }],
+  ])("is not entered when its schema makes other arguments each time: %s", async (_, more) => {
+    const { worker } = await openScene();
+    const sent: unknown[] = [];
+    let made = 0;
+    const reference = z.string().default(() => `made ${++made}`);
+    const parameters = z.object({ to: z.string(), note: z.string().optional(), reference });
+    const execute = async (input: unknown) => sent.push(input);
+    const email = { name: "send_email", description: "Sends a mail.", parameters, execute };
+    const guarded = tool(guardTool(email, worker("A").calls, { scopeOf }));
+    const seen = await run([guarded], [[emit("send_email", { to: "ann", ...more })]]);
+    expect(seen).toEqual([expect.stringContaining("args: are made anew by the schema each time")]);
+    expect(sent).toEqual([]);
+    await run([guarded], [[emit("send_email", { to: "ann", reference: "mine" })]]);
+    expect(sent).toHaveLength(1);
+  });
+
   it("fires once for a call that the model emits twice in one step, and again in a later one", async () => {
     const { worker } = await openScene();
     const { sent, toolOf } = mailbox();
@@ -166,7 +185,7 @@ describe("a guarded tool of the OpenAI Agents SDK", () => {
     expect(sent).toHaveLength(0);
   });
 
-  it("is told of as still running when it is timed out, and its retry gets what it came to", async () => {
+  it("is told of as not known when it is timed out, and its retry gets what it came to", async () => {
     const { worker } = await openScene();
     const slow = new SlowTool();
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -176,7 +195,7 @@ describe("a guarded tool of the OpenAI Agents SDK", () => {
     await settled();
     expect(slow.fires).toBe(1);
     vi.advanceTimersByTime(1000);
-    expect(await ran).toEqual([refused("call_in_flight", adviceByCode.call_in_flight)]);
+    expect(await ran).toEqual([refused("outcome_unknown", notWaitedFor)]);
     expect(slow.signals[0]?.aborted).toBe(true);
     slow.end(0, "booked");
     const untimed = booking(slow, worker("B").calls, { scopeOf });
