@@ -44,7 +44,7 @@ export async function makeHistory(dataDir: string, random: SeededRandom): Promis
       clock,
       sweep: false,
       durability: "buffered",
-      history: { maxAgeSeconds: 600 },
+      history: { maxAgeSeconds: 200 },
     });
     for (let step = 0; step < 150; step++) {
       const shape = random.below(4) === 0 ? "lease" : "note";
