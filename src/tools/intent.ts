@@ -55,6 +55,26 @@ export function intentOf(
   return { key, scope: scope ?? undefined };
 }
 
+/**
+ * For frameworks in which no call brings a key or a scope along: refuses a guard under which every call of a tool would be
+ * refused, and only the model would hear of it.
+ *
+ * @throws InvalidRequestError
+ */
+export function checkIntentSource(
+  tool: string,
+  rule: Pick<ToolRule, "key" | "scope"> | undefined,
+  options: { readonly scope?: string | null | undefined; readonly scopeOf?: unknown },
+): void {
+  if (options.scope !== undefined || options.scopeOf !== undefined) return;
+  if (rule?.key !== undefined || rule?.scope !== undefined) return;
+  throw new InvalidRequestError(
+    "scope",
+    `is needed for the tool ${JSON.stringify(tool)}, or scopeOf, or a rule with its key: a turn or a run, or null if the ` +
+      "arguments alone name the intent",
+  );
+}
+
 /** null: everywhere; undefined: nobody has said. */
 function scopeOf(
   rule: ScopeRule | undefined,

@@ -9,6 +9,7 @@ import {
   type GuardOptions as ToolGuardOptions,
   type ToolLike,
 } from "../../../src/tools/index.js";
+import { checkIntentSource } from "../../../src/tools/intent.js";
 import { enterable, guardedExecute, optionsOf } from "./guarded-execute.js";
 import type { GuardedTool, GuardedTools, ToolSetLike } from "./guarded-types.js";
 import { guardedModelOutput, type ModelOutputQuestion } from "./model-output.js";
@@ -25,7 +26,8 @@ import { guardedOutputSchema } from "./output-schema.js";
  * Puts the calls of a set of tools under a guard, so that each intent fires once: `tools: guardTools(tools, calls, options)`.
  * Only tools with side effects are wrapped; the others, and those that are not executed here, are the same objects.
  *
- * @throws InvalidRequestError when an option is wrong, or two tools share a name
+ * @throws InvalidRequestError when an option is wrong, two tools share a name, or nothing says in which scope or by which key
+ * the calls of one are known
  */
 export function guardTools<const T extends ToolSetLike, O extends GuardToolsOptions = GuardToolsOptions>(
   tools: T,
@@ -39,6 +41,9 @@ export function guardTools<const T extends ToolSetLike, O extends GuardToolsOpti
     const name = nameOf(tool) ?? place;
     if (judged[name]?.sideEffect !== true) return [place, tool];
     const rule = settings.rules?.[name];
+    if (tool.execute !== undefined && !isGuarded(tool)) {
+      checkIntentSource(name, { ...definitionOf(tool), ...rule }, options ?? {});
+    }
     const own = { ...settings, rules: rule === undefined ? {} : { [name]: rule }, leave: [] };
     return [place, wrap(name, tool, calls, own)];
   });
@@ -58,6 +63,7 @@ export function guardTool<const T extends ToolLike, O extends GuardToolOptions =
   }
   if ("leave" in others) throw new InvalidRequestError("leave", "is not for a single tool");
   const settings = readOptions(others);
+  if (!isGuarded(tool)) checkIntentSource(name, { ...definitionOf(tool), ...settings.rules?.[name] }, others);
   const guarded: unknown = isGuarded(tool) ? tool : wrap(nameOf(tool) ?? name, tool, calls, settings);
   return guarded as GuardedTool<T, O>;
 }

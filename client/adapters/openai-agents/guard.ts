@@ -5,6 +5,7 @@ import type { ToolCall, ToolCalls } from "../../../src/tool-calls/index.js";
 import { noteEntered } from "../../../src/tools/entered-calls.js";
 import { isGuarded, noteGuard } from "../../../src/tools/guard.js";
 import { guardTool as guardOfAnyMake, type ToolLike } from "../../../src/tools/index.js";
+import { checkIntentSource } from "../../../src/tools/intent.js";
 import { answerOf } from "./answer.js";
 import { type GuardToolOptions, readOptions, type Settings } from "./options.js";
 import { refuseUnstableInput } from "./stable-input.js";
@@ -28,7 +29,8 @@ import type {
  * `tool(guardTool({ name, description, parameters, execute }, calls, options))`.
  *
  * @param tool the options of a tool, as `tool()` of the SDK takes them
- * @throws InvalidRequestError when an option is wrong, the tool has no name, or it was made by `tool()` already
+ * @throws InvalidRequestError when an option is wrong, the tool has no name, or it was made by `tool()` already, and when
+ * nothing says in which scope or by which key its calls are known
  */
 export function guardTool<
   const T extends object,
@@ -44,6 +46,7 @@ export function guardTool<
 ): GuardedToolOptions<T, P, AnswerOf<T, R, O>, C, D> {
   const given = checkTool(tool);
   const settings = readOptions(options ?? {}, given.outputSchema !== undefined);
+  if (!isGuarded(given)) checkIntentSource(given.name, settings.rules?.[given.name], options ?? {});
   const guarded: unknown = isGuarded(given) ? given : wrap(given, calls, settings);
   return guarded as GuardedToolOptions<T, P, AnswerOf<T, R, O>, C, D>;
 }

@@ -356,8 +356,9 @@ describe("guarding a tool of the OpenAI Agents SDK", () => {
       [options, { leave: [] }, "leave"],
       [options, { isInterrupt: () => true }, "isInterrupt"],
       [options, { scopeOf: "t" }, "scopeOf"],
-      [options, { failures: "hide" }, "failures"],
-      [options, { rules: { send: {} } }, "rules.send"],
+      [options, { scope: "t", failures: "hide" }, "failures"],
+      [options, { scope: "t", rules: { send: {} } }, "rules.send"],
+      [options, {}, "scope"],
     ];
     for (const [given, wrong, path] of refusals) {
       expect(() => guardTool(given as never, calls, wrong as never)).toThrow(expect.objectContaining({ path }));
