@@ -178,7 +178,7 @@ test("two guards share their calls through a server, where a call in doubt is re
   try {
     const [, one] = generations;
     if (one === undefined) throw new Error("there are two");
-    const args = ["--url", server.url, "--scope", "mails", "--", ...scene.server];
+    const args = ["--url", server.url, "--scope", "mails", "--errors", "failing_mail=unknown", "--", ...scene.server];
     const [first, second] = await Promise.all([one.connect(args), one.connect(args)]);
     clients.push(first, second);
     const mail = { name: "send_mail", arguments: { to: "ann" } };
