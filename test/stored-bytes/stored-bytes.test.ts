@@ -4,7 +4,7 @@ import { SeededRandom } from "../crash/seeded-random.js";
 import type { Reading } from "./reading.js";
 import { damageMany, judge } from "./stored-bytes.js";
 
-test("any damage to a stored file is an error that says so, or harmless: no wrong value, no silent gap, no end of the process", async () => {
+test("any damage to a stored file is an error that says so, or harmless: no wrong value, no silent gap, no crash but by LevelDB's own assertions", async () => {
   const random = new SeededRandom();
   console.log(`seed of the damages: ${random.seed}`);
   const counts = await damageMany(random, 100);
@@ -27,4 +27,9 @@ test("what breaks a promise is found", () => {
   assert.throws(() => judged({ ...whole, foreign: ["TypeError"] }), /not ours/);
   assert.throws(() => judged({ ...whole, refused: { code: "internal", message: "" } }), /internal/);
   assert.throws(() => judged("the process ended with SIGSEGV"), /SIGSEGV/);
+  assert.throws(() => judged("the process ended with SIGABRT: leveldb/table_builder.cc"), /SIGABRT/);
+  const inTable = { file: "000005.ldb", what: "bit 1 of byte 2 of 3 flipped" };
+  const aborted = "the process ended with SIGABRT: leveldb/table_builder.cc";
+  assert.equal(judge(inTable, aborted, documents, "/data"), "ended by an assertion of LevelDB");
+  assert.throws(() => judge(inTable, "the process ended with SIGSEGV", documents, "/data"), /SIGSEGV/);
 });
