@@ -160,7 +160,7 @@ test("calls are kept where the system keeps state", () => {
 
 test("an error of null beside a result is none", () => {
   const message = { id: 1, error: null, result: { content: [] } };
-  expect(resultOfReply({ reply: "answered", message }, "send")).toEqual({ content: [] });
+  expect(resultOfReply({ reply: "answered", message }, "send", "completed")).toEqual({ content: [] });
 });
 
 test("which answers say that a tool was not entered", () => {
