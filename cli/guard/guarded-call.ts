@@ -4,6 +4,7 @@ import { type McpToolResult, resultOfOutcome, resultOfRefusal } from "../../clie
 import { InvalidRequestError, OnceKvError } from "../../src/base/errors.js";
 import type { ToolCallOutcome, ToolCallPolicy, ToolCalls } from "../../src/tool-calls/index.js";
 import { guardTool, type ToolRefusal, type ToolTimes } from "../../src/tools/index.js";
+import { madeInOtherForm } from "../../src/tools/model-text.js";
 import { refusalOf } from "../../src/tools/refusal.js";
 import { errorLine, isObject, lineOf, memberOf, type RequestId, resultLine, rpcCodes } from "./json-rpc.js";
 import type { CallMessage } from "./routing.js";
@@ -127,11 +128,7 @@ function lineOfOutcome(request: GuardedCallRequest, outcome: ToolCallOutcome<unk
   const isTask = isTaskResult(outcome.result);
   if (outcome.was_replay && isTask !== asTask && !isFreeTask(outcome.result)) {
     const made = isTask ? "as a task" : "without a task";
-    return errorLine(
-      id,
-      rpcCodes.invalidParams,
-      `Nothing was done: the same call was made before, at ${outcome.original_called_at}, ${made}. Make it ${made} to have its result.`,
-    );
+    return errorLine(id, rpcCodes.invalidParams, madeInOtherForm(outcome.original_called_at, made));
   }
   const result = resultOfOutcome(outcome);
   // There is nothing that would fit the schema. As an error clients let it pass, and the model reads the note.

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import type { Clock } from "../../src/base/clock.js";
+import { notBegun } from "../../src/tools/model-text.js";
 import { exitCodes } from "../exit-codes.js";
 import { shownId } from "../terminal.js";
 import { answerGuarded, type CallGuard } from "./guarded-call.js";
@@ -167,7 +168,7 @@ class Standing {
     const { id } = call;
     if (id !== undefined && this.#guarded.size >= guardedMax) {
       this.#routing.ended(id);
-      const text = `Nothing was done: ${guardedMax} calls are under way already. The same call may be made later.`;
+      const text = notBegun(`${guardedMax} calls are under way already`);
       return this.#output.write(errorLine(id, rpcCodes.server, text));
     }
     const guarded: Guarded = { giveUp: new AbortController(), dropped: false, reply: undefined };
@@ -207,9 +208,7 @@ class Standing {
     // As long as the server owes its answer, that answer is not the client's.
     if (guarded.reply === undefined) this.#over(id);
     if (guarded.dropped) return;
-    await this.#output.write(
-      line ?? errorLine(id, rpcCodes.server, `Nothing was done: ${this.#lost ?? "the proxy ends"}`),
-    );
+    await this.#output.write(line ?? errorLine(id, rpcCodes.server, notBegun(this.#lost ?? "the guard ends")));
   }
 
   #over(id: RequestId): void {

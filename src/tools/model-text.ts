@@ -84,6 +84,16 @@ export const notWaitedFor: string =
   "The call took too long and is not waited for any longer. What became of it is not known here. Do not call with other " +
   "arguments; the same call may be made later, and its answer says what became of it.";
 
+/** When a call was not begun for a reason that passes. @param reason a clause */
+export function notBegun(reason: string): string {
+  return `This call did nothing: ${reason}. The same call may be made later.`;
+}
+
+/** When the same call was made before in another form, in which alone its result can be had. @param form "as a task", say */
+export function madeInOtherForm(calledAt: string, form: string): string {
+  return `This call did nothing: the same call was made before, at ${calledAt}, ${form}. Make it ${form} to have its result.`;
+}
+
 /** How a tool failed, as far as that is known. */
 export type ToolFailure = "failed" | "retryable" | "unknown";
 
