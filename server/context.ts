@@ -56,8 +56,10 @@ export function loadAs(request: FastifyRequest, load: RequestLoad): void {
   request.setDecorator<RequestLoad | null>(loadDecorator, load);
 }
 
-/** What counts the load of a request; undefined for one that is not counted, or was not let in. */
+/** What counts the load of a request; undefined for one that is not counted, was not let in, or has not come to a route. */
 export function loadOf(request: FastifyRequest): RequestLoad | undefined {
+  // What the router refuses has none of the members that other requests have.
+  if (!(loadDecorator in request)) return undefined;
   return request.getDecorator<RequestLoad | null>(loadDecorator) ?? undefined;
 }
 
