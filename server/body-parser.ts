@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { InvalidRequestError, OnceKvError } from "../src/base/errors.js";
 import { parseJsonObject } from "./json-text.js";
+import { textBytesPerStoredByte } from "./limits.js";
 
 /**
  * Makes JSON the one kind of body that the server reads. An empty body is no body, whatever its content type says:
@@ -13,7 +14,9 @@ export function useJsonBodies(app: FastifyInstance): void {
       refuseOtherCharset(request.headers["content-type"]);
       // With `parseAs: "buffer"` a body is never a string; the type covers both.
       const bytes = typeof body === "string" ? Buffer.from(body) : body;
-      done(null, bytes.length === 0 ? undefined : parseJsonObject(bytes, "the body"));
+      // A value takes at least one byte in store, so that a body of its route's limit has room for no more of them.
+      const valuesMax = Math.ceil(request.routeOptions.bodyLimit / textBytesPerStoredByte);
+      done(null, bytes.length === 0 ? undefined : parseJsonObject(bytes, "the body", { valuesMax }));
     } catch (error) {
       done(error instanceof Error ? error : new InvalidRequestError("", String(error)), undefined);
     }
