@@ -12,6 +12,7 @@ export function useJsonBodies(app: FastifyInstance): void {
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
     try {
       refuseOtherCharset(request.headers["content-type"]);
+      refuseEncoding(request.headers["content-encoding"]);
       // With `parseAs: "buffer"` a body is never a string; the type covers both.
       const bytes = typeof body === "string" ? Buffer.from(body) : body;
       // A value takes at least one byte in store, so that a body of its route's limit has room for no more of them.
@@ -31,4 +32,10 @@ function refuseOtherCharset(contentType: string | undefined): void {
   const name = charset.exec(contentType)?.[1]?.toLowerCase();
   if (name === undefined || name === "utf-8" || name === "utf8" || name === "us-ascii") return;
   throw new OnceKvError("unsupported_media_type", `the body must be JSON in UTF-8, not in ${name}`);
+}
+
+/** What is compressed is not read here. A body that only says so is not what its sender thinks it is. */
+function refuseEncoding(encoding: string | undefined): void {
+  if (encoding === undefined || encoding.trim().toLowerCase() === "identity") return;
+  throw new OnceKvError("unsupported_media_type", "the body must be sent as it is, without a content encoding");
 }
