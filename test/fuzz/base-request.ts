@@ -24,6 +24,7 @@ interface Scene {
 /** Members that exclude each other; a base request has the first of them that its route knows. */
 const exclusive: readonly (readonly string[])[] = [
   ["id", "prefix"],
+  ["since", "Last-Event-ID"],
   ["result", "error", "not_done"],
   ["if_match", "If-Match", "If-None-Match"],
 ];

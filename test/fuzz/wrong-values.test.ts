@@ -15,6 +15,8 @@ interface Trial {
   readonly path: string;
   /** Whether it must be refused. */
   readonly refused: boolean;
+  /** Whether its form is right: the answer may be about what is there, and the reason may be the size of the whole. */
+  readonly isFormed?: boolean;
   /** Whether the refusal may name no place: it is told before there are members. */
   readonly unnamed?: boolean;
 }
@@ -57,12 +59,13 @@ async function tryOne(server: FuzzServer, operation: Operation, trial: Trial, tr
   return changed || server.moves() !== moves;
 }
 
-function refusalFaults({ status, text }: WireAnswer, { path, refused, unnamed }: Trial): string[] {
+function refusalFaults({ status, text }: WireAnswer, { path, refused, isFormed, unnamed }: Trial): string[] {
   const problem = JSON.parse(text) as Problem & { readonly failures?: unknown; readonly call?: unknown };
   const isNamed = problem.path === path || problem.path?.startsWith(path) === true;
   // A value of the right form that means nothing that is there: what is there instead is told, and not a place.
-  if (!refused && [404, 409, 412, 422, 424].includes(status)) return [];
-  if (!refused && status === 410) return [];
+  const isAboutStored = [404, 409, 410, 412, 422, 424].includes(status);
+  if (isAboutStored && (!refused || isFormed === true)) return [];
+  if (isFormed === true && status === 413 && problem.path === undefined) return [];
   if (!isNamed && !(unnamed === true && problem.path === undefined)) {
     return [`${status} names ${problem.path ?? "no place"} and not ${path}: ${problem.detail.slice(0, 200)}`];
   }
@@ -88,8 +91,10 @@ async function tryBodies(server: FuzzServer, operation: Operation, tried: Tried)
       const body = JSON.stringify(withValueAt(base.body, place, placeholder)).replace(`"${placeholder}"`, () => json);
       const what = `${operation.id} ${wanted}`;
       const isKept = kept.has(what) || keptByDecree.has(what);
-      const refused = !server.judge.takes(schema, value) || (never === true && !isKept);
-      const trial = { what: `${path} = ${name}`, request: wireRequest(base, Buffer.from(body)), path, refused };
+      const isFormed = server.judge.takes(schema, value);
+      const refused = !isFormed || (never === true && !isKept);
+      const request = wireRequest(base, Buffer.from(body));
+      const trial = { what: `${path} = ${name}`, request, path, refused, isFormed };
       if (await tryOne(server, operation, trial, tried)) base = await baseRequest(server, operation, wanted);
     }
   }
@@ -197,11 +202,13 @@ function isCondition200(operation: Operation, text: string | string[]): boolean 
     : /^(?:\*|"[1-9]\d*")$/.test(text);
 }
 
-async function tryAll(weaken?: Weakness): Promise<Tried> {
+/** @param only the routes to try, when a few will do */
+async function tryAll(weaken?: Weakness, only?: string): Promise<Tried> {
   const server = await openFuzzServer({ weaken });
   const tried: Tried = { faults: [], refused: 0, taken: 0 };
   try {
     for (const operation of server.operations) {
+      if (only !== undefined && operation.id !== only) continue;
       await tryBodies(server, operation, tried);
       await tryQueries(server, operation, tried);
       await tryAddresses(server, operation, tried);
@@ -214,6 +221,36 @@ async function tryAll(weaken?: Weakness): Promise<Tried> {
   }
   return tried;
 }
+
+const dropsUnknown: Weakness = {
+  // A server that drops what it does not know, as many do.
+  app: (app) => {
+    app.addHook("preValidation", (request, _, done) => {
+      const { body } = request;
+      if (typeof body === "object" && body !== null && "surprise" in body) delete body.surprise;
+      done();
+    });
+  },
+};
+
+const storesFirst: Weakness = {
+  app: (app, store) => {
+    app.addHook("preValidation", async (request) => {
+      if (request.method === "PUT") await store.put({ shape: "note", id: "seen", set: {} });
+    });
+  },
+};
+
+test("a server that drops members which it does not know, or that stores before it judges, would be found by that", async () => {
+  const dropped = await tryAll(dropsUnknown, "putDocument");
+  expect(dropped.faults.some((fault) => fault.startsWith("putDocument with the member surprise: it was taken"))).toBe(
+    true,
+  );
+  const stored = await tryAll(storesFirst, "putDocument");
+  expect(stored.faults.some((fault) => fault.includes("set = null: it was refused, and something was stored"))).toBe(
+    true,
+  );
+});
 
 test("every member of every request is refused by its place when its value is wrong, nothing is stored then, and what is taken is what the description allows", async () => {
   const { faults, refused, taken } = await tryAll();
