@@ -71,7 +71,7 @@ async function tryOne(world: World, random: SeededRandom, index: number, counts:
     count(counts, "raw");
     const { bytes, what, ends } = rawBytes(good, random);
     count(counts, what);
-    return judgeRaw(open, await sendRaw(open, bytes, ends), bytes);
+    return judgeRaw(await open.wire.raw(bytes, ends), bytes);
   }
   const request = kind === 2 ? spoiledBytes(good, random) : good;
   count(counts, kind === 2 ? "bytes" : "parts");
@@ -206,12 +206,8 @@ function isAllowed(who: string, { id, path }: Operation, { target, body }: WireR
   return (id === "batch" || id === "getMany") && !/"shape":"(?!note")/.test(String(body));
 }
 
-function sendRaw(server: FuzzServer, bytes: Buffer, ends: boolean): Promise<string> {
-  return server.wire.raw(bytes, ends);
-}
-
-/** Each answer on a connection is one of HTTP and no fault of the server's; a connection may close without one only when it was ended in the middle of a request. */
-function judgeRaw(_: FuzzServer, received: string, bytes: Buffer): string | undefined {
+/** Each answer on a connection is one of HTTP and no fault of the server's; there may be none to what is no whole request. */
+function judgeRaw(received: string, bytes: Buffer): string | undefined {
   const shown = JSON.stringify(bytes.toString("latin1").slice(0, 2000));
   if (received !== "" && !received.startsWith("HTTP/1.1 "))
     return `no answer of HTTP: ${received.slice(0, 200)}\n${shown}`;

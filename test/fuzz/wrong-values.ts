@@ -8,7 +8,7 @@ export interface WrongValue {
   readonly never?: true;
 }
 
-const million = "x".repeat(1_200_000);
+const million = "x".repeat(1_100_000);
 
 export const wrongValues: readonly WrongValue[] = [
   { name: "null", json: "null" },
@@ -40,7 +40,6 @@ export const wrongValues: readonly WrongValue[] = [
   { name: "an array", json: "[1]" },
   { name: "an empty object", json: "{}" },
   { name: "an object", json: '{"a":1}' },
-  { name: "an object with a value over a mebibyte", json: JSON.stringify({ a: million }), never: true },
   { name: "an object with __proto__", json: '{"__proto__":{"admin":true}}', never: true },
   { name: "an object with __proto__ within", json: '{"a":[{"__proto__":null}]}', never: true },
   { name: "an object with constructor", json: '{"constructor":{"prototype":{"admin":true}}}' },
