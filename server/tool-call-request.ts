@@ -48,9 +48,6 @@ export async function inRequestWords<T>(work: () => Promise<T>): Promise<T> {
       throw new TooLargeError(
         "",
         error.message.replace(/^set: the document's fields take/, "the record of the call takes"),
-        {
-          cause: error,
-        },
       );
     }
     if (!(error instanceof InvalidRequestError)) throw error;
