@@ -1,5 +1,6 @@
 import { effectsTrial } from "../effects/effects-trial.js";
 import { expiryStress } from "../expiry/expiry-stress.js";
+import { httpInput } from "../fuzz/http-input.js";
 import { crashImages } from "../images/crash-images.js";
 import { historiesTrial } from "../linearizability/histories-trial.js";
 import { repairTrial } from "../repair/repair-trial.js";
@@ -22,4 +23,5 @@ export const trials: readonly Trial[] = [
   backupTrial,
   repairTrial,
   soakTrial,
+  httpInput(1000),
 ];
