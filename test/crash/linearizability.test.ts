@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { untried } from "../linearizability/counting.js";
 import { judgeHistories } from "../linearizability/judging.js";
 import { SeededRandom } from "./seeded-random.js";
 
@@ -6,9 +7,10 @@ describe("histories of client processes over HTTP, under kills, cut connections 
   const random = new SeededRandom();
 
   it(`are linearizable (SEED=${random.seed})`, async () => {
-    const { violation, histories, kills, cuts } = await judgeHistories(random, 60);
+    const { violation, counts } = await judgeHistories(random, 60);
     expect(violation, `SEED=${random.seed}`).toBeUndefined();
-    expect({ histories, kills }).toEqual({ histories: 60, kills: 15 });
-    expect(cuts).toBeGreaterThan(60);
+    expect(untried(counts), JSON.stringify(counts)).toEqual([]);
+    expect(counts["kills"]).toBeGreaterThanOrEqual(15);
+    expect(counts["cuts"]).toBeGreaterThan(60);
   });
 });
