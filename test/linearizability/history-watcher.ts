@@ -1,5 +1,5 @@
 import { EventStreamParser } from "../../client/event-stream-parser.js";
-import { type Commit, createClient } from "../../client/index.js";
+import { type Commit, createClient, OnceKvError } from "../../client/index.js";
 
 /*
  * Follows all commits from the store's first one on, in a process of its own, in two ways at once: by the client, which connects
@@ -68,7 +68,14 @@ function takeUpTo(way: "byClient" | "byStream", until: number): readonly Receive
 
 async function followByClient(url: string): Promise<void> {
   const store = createClient({ url });
-  for await (const commit of store.watch({ since: 0 })) take("byClient", commit);
+  for (;;) {
+    try {
+      for await (const commit of store.watch({ since: positions.byClient })) take("byClient", commit);
+    } catch (error) {
+      // On a busy machine a server may be away for longer than the client tries: whoever watches goes on from there.
+      if (!(error instanceof OnceKvError) || error.code !== "unavailable") throw error;
+    }
+  }
 }
 
 async function followStream(url: string): Promise<void> {
