@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { InvalidRequestError, OnceKvError } from "../src/base/errors.js";
-import { admitAs, type ServerContext } from "./context.js";
+import { admitAs, loadAs, loadOf, type ServerContext } from "./context.js";
 import { isLoopback } from "./listen-address.js";
 
 /**
@@ -37,6 +37,32 @@ export function admitRequests(app: FastifyInstance, context: ServerContext): voi
       const leave = access.enter(context.requestBounds, context.clock.monotonicNow());
       // Whichever way it ends, hijacked and given up ones too.
       if (leave !== undefined) reply.raw.once("close", leave);
+    } catch (error) {
+      done(error instanceof Error ? error : new OnceKvError("internal", String(error)));
+      return;
+    }
+    done();
+  });
+}
+
+/**
+ * Stands before the routes of `app` that do what servers are asked for, once who asks is known: all of them together are
+ * bounded. What operators look at is not among them, since they need it most when there is too much of everything else.
+ */
+export function boundLoad(app: FastifyInstance, context: ServerContext): void {
+  app.addHook("onRequest", (request, reply, done) => {
+    try {
+      loadAs(request, context.load.begin(reply.raw, Number(request.headers["content-length"] ?? 0)));
+    } catch (error) {
+      done(error instanceof Error ? error : new OnceKvError("internal", String(error)));
+      return;
+    }
+    done();
+  });
+  // The body is there now.
+  app.addHook("preValidation", (request, _, done) => {
+    try {
+      loadOf(request)?.enter();
     } catch (error) {
       done(error instanceof Error ? error : new OnceKvError("internal", String(error)));
       return;

@@ -1,5 +1,6 @@
 import type { FastifyReply } from "fastify";
 import type { BatchResult, WriteResult } from "../src/documents/contract.js";
+import { loadOf } from "./context.js";
 import type { Drain } from "./drain.js";
 import { entityTag } from "./precondition-headers.js";
 import { type Problem, problemType, retryAfterHeader } from "./problem.js";
@@ -10,7 +11,18 @@ export const jsonType = "application/json; charset=utf-8";
 /** Sends a text. Every answer goes out here, so that the last one on a connection says so while the server drains. */
 export function sendText(drain: Drain, reply: FastifyReply, status: number, type: string, text: string): void {
   if (drain.draining) reply.header("connection", "close");
+  loadOf(reply.request)?.answered(text.length);
   reply.code(status).header("content-type", type).send(text);
+}
+
+/**
+ * Sends what was read. It may be refused instead, since nothing was done: when so much waits for slow readers already.
+ *
+ * @throws OnceKvError `overloaded`
+ */
+export function sendRead(drain: Drain, reply: FastifyReply, text: string): void {
+  loadOf(reply.request)?.checkAnswer(text.length);
+  sendText(drain, reply, 200, jsonType, text);
 }
 
 /**
@@ -44,6 +56,7 @@ export function sendWriteResult(drain: Drain, reply: FastifyReply, status: numbe
 export function sendNotModified(drain: Drain, reply: FastifyReply, revision: number | undefined): void {
   if (drain.draining) reply.header("connection", "close");
   if (revision !== undefined) reply.header("etag", entityTag(revision));
+  loadOf(reply.request)?.answered(0);
   reply.code(304).send();
 }
 

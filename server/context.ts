@@ -7,9 +7,12 @@ import { type Permit, permitOf } from "./access/permit.js";
 import type { RequestBounds } from "./access/request-gate.js";
 import type { AnswerLog } from "./answer-log.js";
 import type { Drain } from "./drain.js";
+import type { Load, RequestLoad } from "./load.js";
 import type { LongRequests } from "./long-requests.js";
 import type { Metrics } from "./metrics.js";
 import type { ServedCalls } from "./served-calls.js";
+import type { Turns } from "./turns.js";
+import type { WaitingEvents } from "./waiting-events.js";
 
 /** What the routes of one server share. */
 export interface ServerContext {
@@ -22,6 +25,12 @@ export interface ServerContext {
   /** How many requests each token may send that has no bounds of its own. */
   readonly requestBounds: RequestBounds;
   readonly drain: Drain;
+  /** What all requests together hold. */
+  readonly load: Load;
+  /** Pages and `get-many`. */
+  readonly pages: Turns;
+  /** Events that wait for their readers. */
+  readonly waitingEvents: WaitingEvents;
   readonly waits: LongRequests;
   readonly streams: LongRequests;
   readonly backups: LongRequests;
@@ -34,10 +43,22 @@ export interface ServerContext {
 }
 
 const accessDecorator = "oncekvAccess";
+const loadDecorator = "oncekvLoad";
 
-/** Makes room for the access of each request. */
+/** Makes room for the access of each request, and for what it holds. */
 export function decorateRequests(app: FastifyInstance): void {
   app.decorateRequest(accessDecorator, null);
+  app.decorateRequest(loadDecorator, null);
+}
+
+/** Notes what counts the load of a request. */
+export function loadAs(request: FastifyRequest, load: RequestLoad): void {
+  request.setDecorator<RequestLoad | null>(loadDecorator, load);
+}
+
+/** What counts the load of a request; undefined for one that is not counted, or was not let in. */
+export function loadOf(request: FastifyRequest): RequestLoad | undefined {
+  return request.getDecorator<RequestLoad | null>(loadDecorator) ?? undefined;
 }
 
 /** Notes who sent a request, once that is known. */

@@ -7,17 +7,20 @@ import { checkAtOnce, checkPerSecond } from "./access/request-bounds.js";
 import type { RequestBounds } from "./access/request-gate.js";
 import type { TokenEntry } from "./access/token-entry.js";
 import { Tokens } from "./access/tokens.js";
-import { admitRequests } from "./admission.js";
+import { admitRequests, boundLoad } from "./admission.js";
 import { AnswerLog } from "./answer-log.js";
 import { describeApi } from "./api-description.js";
 import { useJsonBodies } from "./body-parser.js";
+import { ConnectionBound } from "./connection-bound.js";
 import { answerConnectionFault } from "./connection-faults.js";
 import { decorateRequests, type ServerContext } from "./context.js";
 import { Drain } from "./drain.js";
 import { sendRouterFault, useErrorAnswers } from "./error-answers.js";
-import { type ServerBounds, serverLimits } from "./limits.js";
+import { connectionTimes, limitsOf, type ServerBounds, type ServerLimits } from "./limits.js";
+import { Load } from "./load.js";
 import { LongRequests } from "./long-requests.js";
 import { Metrics } from "./metrics.js";
+import { openFilesMax } from "./open-files.js";
 import { queryAsText, useSchemas } from "./request-validation.js";
 import { backupRoutes, oneBackup } from "./routes/backup.js";
 import { batchRoute } from "./routes/batch.js";
@@ -32,6 +35,8 @@ import { toolCallRecordRoutes } from "./routes/tool-call-records.js";
 import { serveCalls } from "./served-calls.js";
 import { checkKeyPair, type TlsKeyPair } from "./tls/key-pair.js";
 import { makeTlsServer } from "./tls/tls-server.js";
+import { Turns } from "./turns.js";
+import { WaitingEvents } from "./waiting-events.js";
 
 export interface ServerOptions {
   /** What is served. It stays open when the server closes: whoever opened it closes it. */
@@ -63,14 +68,18 @@ export function createServer(options: ServerOptions): FastifyInstance {
   const tokens = tokensOf(options.tokens);
   const everybody = openAccess();
   const storeStats = options.stats ?? (() => statsOf(store));
-  const waits = new LongRequests("waits", bounds.waitsMax ?? serverLimits.waitsMax);
-  const streams = new LongRequests("streams", bounds.streamsMax ?? serverLimits.streamsMax);
+  const limits = limitsOf(bounds, openFilesMax());
+  const waits = new LongRequests("waits", limits.waitsMax);
+  const streams = new LongRequests("streams", limits.streamsMax);
   const backups = oneBackup();
   const drain = new Drain({
     clock,
     longRequests: [waits, streams, backups],
-    deadlineMs: bounds.drainDeadlineMs ?? serverLimits.drainDeadlineMs,
+    deadlineMs: limits.drainDeadlineMs,
   });
+  const load = new Load({ clock, ...limits });
+  const waitingEvents = new WaitingEvents({ clock, bytesMax: limits.waitingEventBytesMax, answerMs: limits.answerMs });
+  const connections = new ConnectionBound({ clock, connectionsMax: limits.connectionsMax });
   const served = serveCalls(store, clock);
   const metrics = new Metrics({
     storeStats,
@@ -78,6 +87,9 @@ export function createServer(options: ServerOptions): FastifyInstance {
     reviews: () => served.reviews.latest(),
     waits: () => waits.size,
     streams: () => streams.size,
+    load,
+    waitingEvents,
+    connections,
     processMetrics: options.processMetrics ?? false,
   });
 
@@ -90,11 +102,11 @@ export function createServer(options: ServerOptions): FastifyInstance {
     clientErrorHandler: answerConnectionFault,
     return503OnClosing: false,
     exposeHeadRoutes: false,
-    keepAliveTimeout: serverLimits.keepAliveMs,
-    requestTimeout: serverLimits.requestMs,
-    ...(options.tls === undefined ? {} : { serverFactory: tlsServerFactory(options.tls) }),
-    http: { headersTimeout: serverLimits.headersMs, keepAlive: true, keepAliveInitialDelay: serverLimits.probeMs },
-    routerOptions: { maxParamLength: serverLimits.pathPartLengthMax, querystringParser: queryAsText },
+    keepAliveTimeout: limits.keepAliveMs,
+    requestTimeout: limits.requestMs,
+    ...(options.tls === undefined ? {} : { serverFactory: tlsServerFactory(options.tls, limits) }),
+    http: connectionTimes(limits),
+    routerOptions: { maxParamLength: limits.pathPartLengthMax, querystringParser: queryAsText },
   });
   const context: ServerContext = {
     store,
@@ -103,6 +115,9 @@ export function createServer(options: ServerOptions): FastifyInstance {
     authenticate: (header) => (tokens === undefined ? everybody : tokens.authenticate(header, clock.wallNow())),
     requestBounds: requestBoundsOf(bounds),
     drain,
+    load,
+    pages: new Turns(limits.pagesAtOnceMax),
+    waitingEvents,
     waits,
     streams,
     backups,
@@ -120,21 +135,23 @@ export function createServer(options: ServerOptions): FastifyInstance {
   describeApi(app);
   registerRoutes(app, context);
   drain.follow(app.server);
+  connections.follow(app.server);
   app.addHook("preClose", (done) => {
     drain.begin(app.server);
     done();
   });
   app.addHook("onClose", async () => {
     drain.finish();
+    load.finish();
     // Nobody waits for an answer any more: what is left are claims that are taken back, each of which gets one more try.
     await served.calls.close({ timeout: 0 });
   });
   return app;
 }
 
-function tlsServerFactory(tls: TlsKeyPair): FastifyServerFactory {
+function tlsServerFactory(tls: TlsKeyPair, limits: ServerLimits): FastifyServerFactory {
   checkKeyPair(tls, "tls.key", "tls.cert");
-  return (onRequest) => makeTlsServer(tls, onRequest);
+  return (onRequest) => makeTlsServer(tls, limits, onRequest);
 }
 
 function tokensOf(tokens: ServerOptions["tokens"]): Tokens | undefined {
@@ -156,6 +173,12 @@ function registerRoutes(app: FastifyInstance, context: ServerContext): void {
   });
   app.register((scope, _, done) => {
     admitRequests(scope, context);
+    operationRoutes(scope, context);
+    done();
+  });
+  app.register((scope, _, done) => {
+    admitRequests(scope, context);
+    boundLoad(scope, context);
     writeRoutes(scope, context);
     readDocumentRoute(scope, context);
     listRoutes(scope, context);
@@ -165,7 +188,6 @@ function registerRoutes(app: FastifyInstance, context: ServerContext): void {
     toolCallHolderRoutes(scope, context);
     toolCallRecordRoutes(scope, context);
     backupRoutes(scope, context);
-    operationRoutes(scope, context);
     done();
   });
 }

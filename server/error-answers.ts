@@ -34,14 +34,14 @@ export function sendRouterFault(
   sendProblem(
     context.drain,
     reply,
-    toProblem(translateFault(error, 0), () => false, request.id),
+    toProblem(translateFault(error), () => false, request.id),
   );
   context.answerLog.unmatched(request, reply.statusCode, 0);
 }
 
 /** Answers one error. */
 function sendFault(context: ServerContext, request: FastifyRequest, reply: FastifyReply, error: unknown): void {
-  const fault = translateFault(error, request.routeOptions.bodyLimit);
+  const fault = translateFault(error);
   logFault(request.log, request.id, fault);
   const access = admittedAs(request);
   const problem = toProblem(fault, (shape) => access?.mayRead(shape) ?? false, request.id);

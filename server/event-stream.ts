@@ -2,10 +2,13 @@ import type { ServerResponse } from "node:http";
 import type { Clock } from "../src/base/clock.js";
 import type { Commit } from "../src/documents/contract.js";
 import type { Problem } from "./problem.js";
+import type { WaitingEvents } from "./waiting-events.js";
 
 interface EventStreamOptions {
   readonly clock: Clock;
   readonly heartbeatMs: number;
+  /** Counts what the reader has not taken yet, and may cut the stream for it. */
+  readonly waitingEvents: WaitingEvents;
 }
 
 /**
@@ -16,6 +19,7 @@ export class EventStream {
   readonly #response: ServerResponse;
   readonly #clock: Clock;
   readonly #heartbeatMs: number;
+  readonly #waitingEvents: WaitingEvents;
   #cancelHeartbeat: () => void = () => {};
   #blocked = false;
 
@@ -23,6 +27,7 @@ export class EventStream {
     this.#response = response;
     this.#clock = options.clock;
     this.#heartbeatMs = options.heartbeatMs;
+    this.#waitingEvents = options.waitingEvents;
     // The end of the connection is told by `close`; an error that nobody listens to would end the process.
     response.on("error", () => {});
     response.writeHead(200, {
@@ -58,7 +63,9 @@ export class EventStream {
     if (response.destroyed || response.write(text)) return Promise.resolve();
     this.#blocked = true;
     return new Promise((resolve) => {
+      const taken = this.#waitingEvents.wait(text.length, () => response.destroy());
       const onReady = (): void => {
+        taken();
         response.off("drain", onReady);
         response.off("close", onReady);
         this.#blocked = false;

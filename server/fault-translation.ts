@@ -1,4 +1,4 @@
-import { InvalidRequestError, OnceKvError, TooLargeError } from "../src/base/errors.js";
+import { InvalidRequestError, OnceKvError } from "../src/base/errors.js";
 import { RequestEnded } from "./long-requests.js";
 
 /** What the framework throws, as far as it is looked at. */
@@ -11,16 +11,14 @@ interface FrameworkError {
 /**
  * Any error that reaches the server's edge, as one of ours. The framework's are translated here and nowhere else;
  * everything that is not known is a fault of the program, whose words stay in the log.
- *
- * @param bodyBytesMax of the route, for the message about a body that is larger
  */
-export function translateFault(error: unknown, bodyBytesMax: number): OnceKvError {
+export function translateFault(error: unknown): OnceKvError {
   if (error instanceof OnceKvError) return error;
   if (error instanceof RequestEnded) return error.fault;
   const { code, statusCode, message }: FrameworkError = typeof error === "object" && error !== null ? error : {};
   switch (code) {
-    case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return new TooLargeError("", `the body is larger than ${bodyBytesMax} bytes`);
+    case "ECONNRESET":
+      return new InvalidRequestError("", "the request ended before its body did", { cause: error });
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
       return new OnceKvError("unsupported_media_type", "the body must have the content type application/json");
     case "FST_ERR_BAD_URL":
@@ -30,7 +28,6 @@ export function translateFault(error: unknown, bodyBytesMax: number): OnceKvErro
     default:
       break;
   }
-  // Among these is a body that ended early: its sender is no longer there to read the answer.
   if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500) {
     return new InvalidRequestError("", String(message), { cause: error });
   }

@@ -1,3 +1,4 @@
+import { InvalidRequestError } from "../src/base/errors.js";
 import type { Limits } from "../src/base/limits.js";
 
 /** Bounds of the server itself, each with its reason. What a document may be is bounded by the store's own `limits`. */
@@ -10,6 +11,18 @@ export interface ServerLimits {
   readonly backupsMax: number;
   /** Milliseconds in which the reader of a backup must take something, since nobody else gets one meanwhile. */
   readonly backupStallMs: number;
+  /** Requests carried out at the same time, without waits, streams and backups: each has a few kilobytes in memory. */
+  readonly requestsMax: number;
+  /** Bytes of bodies that have arrived and of answers that wait for their readers: twice a batch at its limit. */
+  readonly heldBytesMax: number;
+  /** Bytes of events that wait for slow readers of streams, who are cut beyond that: they can come back and go on. */
+  readonly waitingEventBytesMax: number;
+  /** Pages and `get-many` that are put together at the same time: how large one becomes shows only when it is done. */
+  readonly pagesAtOnceMax: number;
+  /** Connections, each of which is an open file: all waits and streams, and some for everything else. */
+  readonly connectionsMax: number;
+  /** Open files that are left to the store, which has up to 1,000 tables open, and to everything else in the process. */
+  readonly otherFilesMax: number;
   /** Milliseconds that `close` lets requests in flight finish. Orchestrators kill a process after 30 s or so. */
   readonly drainDeadlineMs: number;
   /** Milliseconds between the comments that keep a quiet stream alive: proxies cut one after 60 s, some after 30 s. */
@@ -22,6 +35,10 @@ export interface ServerLimits {
   readonly headersMs: number;
   /** Milliseconds in which a whole request must have arrived: a batch at its limit over a slow line. */
   readonly requestMs: number;
+  /** Milliseconds in which an answer, or an event of a stream, must have been taken, for the same reason. */
+  readonly answerMs: number;
+  /** Milliseconds between two searches for requests that are late. */
+  readonly lateRequestsMs: number;
   /** Milliseconds after which a silent connection is probed, so that waits of dead clients come to an end. */
   readonly probeMs: number;
   /** Characters of the name of a worker, which is for people. */
@@ -40,12 +57,20 @@ export const serverLimits: ServerLimits = Object.freeze({
   streamsMax: 10_000,
   backupsMax: 1,
   backupStallMs: 60_000,
+  requestsMax: 5000,
+  heldBytesMax: 128 * 1024 * 1024,
+  waitingEventBytesMax: 64 * 1024 * 1024,
+  pagesAtOnceMax: 8,
+  connectionsMax: 25_000,
+  otherFilesMax: 1500,
   drainDeadlineMs: 10_000,
   heartbeatMs: 15_000,
   keepAliveMs: 72_000,
   handshakeMs: 10_000,
   headersMs: 30_000,
   requestMs: 120_000,
+  answerMs: 120_000,
+  lateRequestsMs: 5000,
   probeMs: 60_000,
   ownerLengthMax: 256,
   reviewCountMs: 60_000,
@@ -59,6 +84,25 @@ export interface ServerBounds {
   readonly waitsMax?: number;
   /** Streams of changes held at the same time; 10,000 when absent. */
   readonly streamsMax?: number;
+  /** Requests carried out at the same time, without waits, streams and backups; 5,000 when absent. Beyond that, 503. */
+  readonly requestsMax?: number;
+  /** Bytes of bodies that have arrived and of answers that wait for their readers; 128 MiB when absent. Beyond that, 503. */
+  readonly heldBytesMax?: number;
+  /** Bytes of events that wait for slow readers of streams; 64 MiB when absent. Beyond that the slowest are cut. */
+  readonly waitingEventBytesMax?: number;
+  /**
+   * Connections at the same time; when absent 25,000, or as many as the process may open files and leave some to the store.
+   * Beyond that those that do nothing are closed, and then new ones.
+   */
+  readonly connectionsMax?: number;
+  /** Milliseconds in which the head of a request must have arrived; 30,000 when absent. Beyond that, 408. */
+  readonly headersMs?: number;
+  /** Milliseconds in which a whole request must have arrived; 120,000 when absent. Beyond that, 408. */
+  readonly requestMs?: number;
+  /** Milliseconds in which an answer, or an event of a stream, must have been taken; 120,000 when absent. Beyond that it is cut. */
+  readonly answerMs?: number;
+  /** Milliseconds that an idle connection is kept; 72,000 when absent. */
+  readonly keepAliveMs?: number;
   /** Milliseconds that closing lets requests in flight finish; 10,000 when absent. */
   readonly drainDeadlineMs?: number;
   /**
@@ -68,6 +112,55 @@ export interface ServerBounds {
   readonly requestsPerSecond?: number;
   /** The same for requests at the same time, waits and streams among them; from 1, any number when absent. */
   readonly requestsAtOnce?: number;
+}
+
+/** The bounds of a server that is given some. */
+export type GivenLimits = ServerLimits & Pick<ServerBounds, "requestsPerSecond" | "requestsAtOnce">;
+
+/**
+ * Completes the bounds of a server.
+ *
+ * @param openFilesMax that the process may have; undefined when that is not known
+ * @throws InvalidRequestError for a bound that is none
+ */
+export function limitsOf(bounds: ServerBounds, openFilesMax: number | undefined): GivenLimits {
+  for (const [name, value] of Object.entries(bounds)) {
+    // These have their own bounds, and their own judges.
+    if (value === undefined || name === "requestsPerSecond" || name === "requestsAtOnce") continue;
+    const least = mayBeNone.has(name) ? 0 : 1;
+    if (Number.isSafeInteger(value) && value >= least && value <= boundMax) continue;
+    throw new InvalidRequestError(`bounds.${name}`, `must be a whole number from ${least} to ${boundMax}`);
+  }
+  return { ...serverLimits, connectionsMax: connectionsFor(openFilesMax), ...bounds };
+}
+
+/** Bounds under which nothing at all of a kind is a sensible wish. */
+const mayBeNone: ReadonlySet<string> = new Set(["waitsMax", "streamsMax", "drainDeadlineMs"]);
+
+/** Node takes no longer times. */
+const boundMax = 2 ** 31 - 1;
+
+/** What a server of Node is told about its connections, besides the times that Fastify passes on by itself. */
+export function connectionTimes(limits: ServerLimits): {
+  readonly headersTimeout: number;
+  readonly connectionsCheckingInterval: number;
+  readonly keepAlive: boolean;
+  readonly keepAliveInitialDelay: number;
+} {
+  return {
+    headersTimeout: Math.min(limits.headersMs, limits.requestMs),
+    connectionsCheckingInterval: Math.min(limits.lateRequestsMs, limits.headersMs, limits.requestMs),
+    keepAlive: true,
+    keepAliveInitialDelay: limits.probeMs,
+  };
+}
+
+/** Without open files the store could not write any more, and would have to be opened again. */
+function connectionsFor(openFilesMax: number | undefined): number {
+  const { connectionsMax, otherFilesMax } = serverLimits;
+  if (openFilesMax === undefined) return connectionsMax;
+  const left = openFilesMax - Math.min(otherFilesMax, Math.floor(openFilesMax / 2));
+  return Math.min(connectionsMax, left);
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { OnceKvError } from "../src/base/errors.js";
 import type { Permit } from "./access/permit.js";
+import type { RequestLoad } from "./load.js";
 
 /** Why a request that would go on was ended. */
 export class RequestEnded extends Error {
@@ -57,12 +58,19 @@ export class LongRequests {
    * Runs `work` for as long as the request goes on.
    *
    * @param permit ends the request once its sender may no longer make it
+   * @param load gives back the request's place among those that end by themselves
    * @throws OnceKvError `overloaded` when there are too many already
    */
-  async hold<T>(response: ServerResponse, permit: Permit, work: (request: LongRequest) => Promise<T>): Promise<T> {
+  async hold<T>(
+    response: ServerResponse,
+    permit: Permit,
+    load: RequestLoad | undefined,
+    work: (request: LongRequest) => Promise<T>,
+  ): Promise<T> {
     if (this.#open.size >= this.#max) {
       throw new OnceKvError("overloaded", `the server already holds ${this.#max} ${this.#kind}`, { retryAfter: 1 });
     }
+    load?.wait();
     const request = new LongRequest();
     const onClose = (): void => request.end("client");
     this.#open.add(request);

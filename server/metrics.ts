@@ -10,6 +10,11 @@ export interface MetricSources {
   readonly waits: () => number;
   /** Streams of changes that are held. */
   readonly streams: () => number;
+  /** What requests hold. */
+  readonly load: { readonly requests: number; readonly bytes: number; readonly refused: number; readonly cut: number };
+  /** Events that wait for their readers. */
+  readonly waitingEvents: { readonly bytes: number; readonly cut: number };
+  readonly connections: { readonly size: number; readonly refused: number };
   /** What has happened to the tool calls that were made through the server. */
   readonly toolCalls: () => ToolCallStats;
   /** The latest count of calls in doubt; undefined: there is none yet. Asking must cost nothing. */
@@ -51,6 +56,44 @@ export class Metrics {
     });
     gauge("oncekv_http_waits", "Waits for a change that are held now", sources.waits, registers);
     gauge("oncekv_http_streams", "Streams of changes that are held now", sources.streams, registers);
+    const { load, waitingEvents, connections } = sources;
+    gauge("oncekv_http_connections", "Connections that are open now", () => connections.size, registers);
+    gauge(
+      "oncekv_http_requests",
+      "Requests that are carried out now, without waits and streams",
+      () => load.requests,
+      registers,
+    );
+    gauge(
+      "oncekv_http_held_bytes",
+      "Bytes of bodies, and of answers that wait for their readers",
+      () => load.bytes,
+      registers,
+    );
+    gauge(
+      "oncekv_http_waiting_event_bytes",
+      "Bytes of events that wait for their readers",
+      () => waitingEvents.bytes,
+      registers,
+    );
+    counter(
+      "oncekv_http_requests_refused_total",
+      "Requests refused since the server held too much",
+      () => load.refused,
+      registers,
+    );
+    counter(
+      "oncekv_http_readers_cut_total",
+      "Connections cut since they did not take what was sent",
+      () => load.cut + waitingEvents.cut,
+      registers,
+    );
+    counter(
+      "oncekv_http_connections_refused_total",
+      "Connections closed since there were too many",
+      () => connections.refused,
+      registers,
+    );
     for (const name of Object.keys(callCounters) as (keyof ToolCallStats)[]) {
       counter(`oncekv_tool_calls_${name}_total`, callCounters[name], () => sources.toolCalls()[name], registers);
     }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Access } from "./access/access.js";
 import { type NoteAnswer, noteGone } from "./answer-log.js";
-import { permitFor, type ServerContext } from "./context.js";
+import { loadOf, permitFor, type ServerContext } from "./context.js";
 import type { LongRequest } from "./long-requests.js";
 
 /**
@@ -19,7 +19,7 @@ export function holdCallWait<T>(
   note: NoteAnswer,
   work: (wait: LongRequest) => Promise<T>,
 ): Promise<{ readonly value: T } | undefined> {
-  return context.waits.hold(reply.raw, permitFor(context, request, check), async (wait) => {
+  return context.waits.hold(reply.raw, permitFor(context, request, check), loadOf(request), async (wait) => {
     try {
       return { value: await work(wait) };
     } catch (error) {

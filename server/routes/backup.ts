@@ -5,7 +5,7 @@ import { permitOf } from "../access/permit.js";
 import { noteAs, noteGone } from "../answer-log.js";
 import { type BackupSource, backupSourceOf } from "../backup-source.js";
 import { BackupStream, backupType } from "../backup-stream.js";
-import { accessOf, type ServerContext } from "../context.js";
+import { accessOf, loadOf, type ServerContext } from "../context.js";
 import { logFault } from "../error-answers.js";
 import { translateFault } from "../fault-translation.js";
 import { serverLimits } from "../limits.js";
@@ -30,7 +30,7 @@ export function backupRoutes(app: FastifyInstance, context: ServerContext): void
       throw new OnceKvError("route_not_found", "the store behind this server has no backups to give");
     }
     const permit = permitOf(access, context.clock, requireWholeStore);
-    await backups.hold(reply.raw, permit, (held) => send(request, reply, source, held));
+    await backups.hold(reply.raw, permit, loadOf(request), (held) => send(request, reply, source, held));
   });
 
   async function send(
@@ -59,7 +59,7 @@ export function backupRoutes(app: FastifyInstance, context: ServerContext): void
       }
       if (!stream.begun) throw error;
       stream.cut();
-      const fault = translateFault(error, 0);
+      const fault = translateFault(error);
       logFault(request.log, request.id, fault);
       note(request, fault.status, reply.elapsedTime);
     }

@@ -5,7 +5,7 @@ import { InvalidRequestError, type OnceKvError } from "../../src/base/errors.js"
 import type { Commit, WatchOptions } from "../../src/documents/contract.js";
 import type { Access } from "../access/access.js";
 import { noteAs, noteGone } from "../answer-log.js";
-import { accessOf, permitFor, type ServerContext } from "../context.js";
+import { accessOf, loadOf, permitFor, type ServerContext } from "../context.js";
 import { logFault } from "../error-answers.js";
 import { EventStream } from "../event-stream.js";
 import { translateFault } from "../fault-translation.js";
@@ -37,7 +37,9 @@ export function changesRoutes(plainApp: FastifyInstance, context: ServerContext)
       refuseConditions(request.headers);
       const since = lastEventId(request.headers["last-event-id"]) ?? request.query.since ?? (await newestRevision());
       const permit = permitFor(context, request, check);
-      await streams.hold(reply.raw, permit, (stream) => follow(request, reply, stream, { ...request.query, since }));
+      await streams.hold(reply.raw, permit, loadOf(request), (stream) =>
+        follow(request, reply, stream, { ...request.query, since }),
+      );
     },
   );
 
@@ -62,7 +64,8 @@ export function changesRoutes(plainApp: FastifyInstance, context: ServerContext)
     // Fastify notes only what ends by its own hand.
     noteAs(request, () => {});
     const access = accessOf(request);
-    const events = new EventStream(reply.raw, { clock: context.clock, heartbeatMs: serverLimits.heartbeatMs });
+    const { clock, waitingEvents } = context;
+    const events = new EventStream(reply.raw, { clock, heartbeatMs: serverLimits.heartbeatMs, waitingEvents });
     try {
       await events.sendCommit({ revision: options.since, changes: [] });
       await sendAll(events, commits, first);
@@ -92,7 +95,7 @@ async function sendAll(
 /** What to tell the reader; undefined when there is nothing to tell, or nobody to tell it to. */
 function faultOf(stream: LongRequest, error: unknown): OnceKvError | undefined {
   const { ended } = stream;
-  if (ended === undefined) return translateFault(error, 0);
+  if (ended === undefined) return translateFault(error);
   return ended.by === "token" ? ended.fault : undefined;
 }
 

@@ -1,7 +1,8 @@
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
-import type { FastifyInstance } from "fastify";
-import { jsonType, sendText } from "../answer.js";
-import { accessOf, type ServerContext } from "../context.js";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { OnceKvError } from "../../src/base/errors.js";
+import { sendRead } from "../answer.js";
+import { accessOf, loadOf, type ServerContext } from "../context.js";
 import { keysBodyBytesMax } from "../limits.js";
 import { refuseConditions } from "../precondition-headers.js";
 import { getManyBody, listQuery, noQuery, shapePath } from "../schemas/requests.js";
@@ -10,8 +11,17 @@ import { describeRoute } from "../schemas/route-schema.js";
 /** Reading many documents: a page of a shape, or those that are named. */
 export function listRoutes(plainApp: FastifyInstance, context: ServerContext): void {
   const app = plainApp.withTypeProvider<TypeBoxTypeProvider>();
-  const { store, drain } = context;
+  const { store, drain, pages } = context;
   const { limits } = store;
+
+  /** Reads and sends what may be large. How large it becomes is not known before, so that few are in the making at a time. */
+  function answerInTurn(reply: FastifyReply, read: () => Promise<object>): Promise<void> {
+    return pages.take(async () => {
+      if (reply.raw.destroyed) throw new OnceKvError("unavailable", "the client has gone");
+      loadOf(reply.request)?.checkAnswer(limits.listBytesMax);
+      sendRead(drain, reply, JSON.stringify(await read()));
+    });
+  }
 
   app.get(
     "/v1/documents/:shape",
@@ -20,7 +30,7 @@ export function listRoutes(plainApp: FastifyInstance, context: ServerContext): v
       const { shape } = request.params;
       accessOf(request).requireRead(shape);
       refuseConditions(request.headers);
-      sendText(drain, reply, 200, jsonType, JSON.stringify(await store.list(shape, request.query)));
+      await answerInTurn(reply, () => store.list(shape, request.query));
     },
   );
 
@@ -35,9 +45,10 @@ export function listRoutes(plainApp: FastifyInstance, context: ServerContext): v
       const access = accessOf(request);
       for (const key of keys) access.requireRead(key.shape);
       refuseConditions(request.headers);
-      const found = await store.getMany(keys);
-      const documents = found.map((document) => document ?? null);
-      sendText(drain, reply, 200, jsonType, JSON.stringify({ documents }));
+      await answerInTurn(reply, async () => {
+        const found = await store.getMany(keys);
+        return { documents: found.map((document) => document ?? null) };
+      });
     },
   );
 }
@@ -49,7 +60,7 @@ function listDescription() {
     description: "In the order of their ids' UTF-8 bytes, from one snapshot. Only `next: null` ends the list.",
     tag: "documents",
     answers: { 200: { description: "The page.", schema: "ListPage" } },
-    errors: [],
+    errors: ["overloaded"],
   });
 }
 
@@ -59,6 +70,6 @@ function getManyDescription() {
     summary: "Read several documents in one snapshot",
     tag: "documents",
     answers: { 200: { description: "The documents, in the order of the keys.", schema: "ManyDocuments" } },
-    errors: ["too_large", "unsupported_media_type"],
+    errors: ["too_large", "unsupported_media_type", "overloaded"],
   });
 }

@@ -34,7 +34,7 @@ export function healthRoutes(app: FastifyInstance, context: ServerContext): void
 
 /** For operators. */
 export function operationRoutes(app: FastifyInstance, context: ServerContext): void {
-  const { drain, metrics, store, waits, streams } = context;
+  const { drain, load, metrics, store, waits, streams, waitingEvents } = context;
 
   app.get("/metrics", { schema: { querystring: noQuery(), ...metricsDescription() } }, async (request, reply) => {
     accessOf(request).requireAdminAll();
@@ -43,7 +43,13 @@ export function operationRoutes(app: FastifyInstance, context: ServerContext): v
 
   app.get("/v1/stats", { schema: { querystring: noQuery(), ...statsDescription() } }, async (request, reply) => {
     accessOf(request).requireAdminAll();
-    const server = { waits: waits.size, streams: streams.size };
+    const server = {
+      waits: waits.size,
+      streams: streams.size,
+      requests: load.requests,
+      held_bytes: load.bytes,
+      waiting_event_bytes: waitingEvents.bytes,
+    };
     const limits = inSnakeCase(store.limits);
     sendText(drain, reply, 200, jsonType, JSON.stringify({ store: context.storeStats(), limits, server }));
   });

@@ -3,9 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import { OnceKvError } from "../../src/base/errors.js";
 import type { Document, WaitOptions } from "../../src/documents/contract.js";
-import { jsonType, sendNotModified, sendText } from "../answer.js";
+import { sendNotModified, sendRead } from "../answer.js";
 import { noteAs, noteGone } from "../answer-log.js";
-import { accessOf, permitFor, type ServerContext } from "../context.js";
+import { accessOf, loadOf, permitFor, type ServerContext } from "../context.js";
 import { entityTag, knownRevision } from "../precondition-headers.js";
 import { preferredWait } from "../prefer-header.js";
 import { tagHeader, waitHeader } from "../schemas/answers.js";
@@ -55,7 +55,7 @@ export function readDocumentRoute(plainApp: FastifyInstance, context: ServerCont
     }
     if (document === undefined) throw notFound(path);
     reply.header("etag", entityTag(document.revision));
-    sendText(context.drain, reply, 200, jsonType, JSON.stringify(document));
+    sendRead(context.drain, reply, JSON.stringify(document));
   }
 
   /** Answers at the next change; when the time is over or the server drains, with the news that there was none. */
@@ -66,7 +66,7 @@ export function readDocumentRoute(plainApp: FastifyInstance, context: ServerCont
     options: WaitOptions,
   ): Promise<void> {
     const permit = permitFor(context, request, (access) => access.requireRead(path.shape));
-    return context.waits.hold(reply.raw, permit, async (wait) => {
+    return context.waits.hold(reply.raw, permit, loadOf(request), async (wait) => {
       try {
         const { changed, document } = await store.waitFor(path.shape, path.id, { ...options, signal: wait.signal });
         if (changed) sendDocument(reply, path, undefined, document ?? undefined);

@@ -1,21 +1,19 @@
 import type { RequestListener, Server } from "node:http";
 import { createServer } from "node:https";
 import { type SecureContextOptions, Server as TlsServer } from "node:tls";
-import { serverLimits } from "../limits.js";
+import { connectionTimes, type ServerLimits } from "../limits.js";
 import type { TlsKeyPair } from "./key-pair.js";
 
 /** Makes a server that speaks HTTP/1.1 over TLS 1.2 or later, with the same bounds of time as one without TLS. */
-export function makeTlsServer(pair: TlsKeyPair, onRequest: RequestListener): Server {
+export function makeTlsServer(pair: TlsKeyPair, limits: ServerLimits, onRequest: RequestListener): Server {
   return createServer(
     {
       ...secureContext(pair),
       ALPNProtocols: ["http/1.1"],
-      handshakeTimeout: serverLimits.handshakeMs,
-      headersTimeout: serverLimits.headersMs,
-      requestTimeout: serverLimits.requestMs,
-      keepAliveTimeout: serverLimits.keepAliveMs,
-      keepAlive: true,
-      keepAliveInitialDelay: serverLimits.probeMs,
+      handshakeTimeout: limits.handshakeMs,
+      requestTimeout: limits.requestMs,
+      keepAliveTimeout: limits.keepAliveMs,
+      ...connectionTimes(limits),
     },
     onRequest,
   );
