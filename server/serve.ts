@@ -8,6 +8,7 @@ import { Tokens } from "./access/tokens.js";
 import { readTokensFile } from "./access/tokens-file.js";
 import { createServer, type ServerOptions } from "./create-server.js";
 import { addressUrl, checkListenAddress } from "./listen-address.js";
+import { logDestination } from "./log-destination.js";
 import { reloadableKeyPair } from "./reload/key-pair-reload.js";
 import { reloadWhenChanged } from "./reload/reloading.js";
 import { reloadableTokens } from "./reload/tokens-reload.js";
@@ -117,7 +118,7 @@ function serverOptions(options: ServeOptions): Omit<ServerOptions, "store"> {
   const { clock, bounds, stats, processMetrics = true, logLevel = "info" } = options;
   return {
     processMetrics,
-    ...(logLevel === "silent" ? {} : { logger: pino({ level: logLevel }) }),
+    ...(logLevel === "silent" ? {} : { logger: pino({ level: logLevel }, logDestination()) }),
     ...(clock === undefined ? {} : { clock }),
     ...(bounds === undefined ? {} : { bounds }),
     ...(stats === undefined ? {} : { stats }),
