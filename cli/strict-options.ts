@@ -11,7 +11,7 @@ import { InvalidRequestError } from "../src/base/errors.js";
  * @param args the whole command line, in which `--note=--json` says that the value is meant
  */
 export function beStrict(command: Command, gathers: (option: Option) => boolean, args: readonly string[]): void {
-  const flags = new Set([...command.options.flatMap(flagsOf), "--help", "-h"]);
+  const flags = new Set([...command.options.flatMap(flagsOf), "--help", "-h", "--"]);
   const given = new Map<string, Option>();
   for (const option of command.options) {
     command.on(`option:${option.name()}`, (value: string | null | undefined) => {
