@@ -27,8 +27,10 @@ interface Line {
 }
 
 const stdinFields = { from: "the standard input" };
-const linesMin = 40;
+const linesMin = 80;
 const linesMax = 600;
+/** So often there is a put without options or a fault, so that some are compared whatever the seed is. */
+const plainPutEvery = 10;
 
 /**
  * Makes command lines by the program's own description, most of them with a fault in them, and runs them against a folder:
@@ -59,8 +61,9 @@ async function tryLines(
   const commands = leafCommands();
   const counts = { lines: 0, done: 0, refused: 0, failed: 0, "puts compared": 0 };
   let before = await scene.state();
-  while (counts.lines < linesMin || (counts.lines < linesMax && (counts.refused < 20 || counts["puts compared"] < 3))) {
-    const line = makeLine(scene, random, pick(random, commands));
+  while (counts.lines < linesMin || (counts.lines < linesMax && counts.refused < 20)) {
+    const line =
+      counts.lines % plainPutEvery === 0 ? plainPut(scene, random) : makeLine(scene, random, pick(random, commands));
     const ended = await run(line.args, line.stdin);
     const after = await scene.state();
     const fault = faultOf(line, ended, before === after) ?? (await wrongFields(scene, line, ended));
@@ -98,6 +101,15 @@ async function wrongFields(scene: CommandLineScene, line: Line, { code }: Ended)
   // Through JSON, which has no -0.
   const same = isDeepStrictEqual(JSON.parse(JSON.stringify(stored ?? null)), JSON.parse(JSON.stringify(fields)));
   return same ? undefined : `it stored ${JSON.stringify(stored)}`;
+}
+
+function plainPut(scene: CommandLineScene, random: SeededRandom): Line {
+  const put = leafCommands().find(({ words }) => words[0] === "put");
+  if (put === undefined) throw new Error("there is no command put");
+  const values = put.command.registeredArguments.map((argument) => pick(random, argumentValues(scene, put, argument)));
+  const [shape = "", id = ""] = values;
+  const args = ["put", "--data", scene.data, "--", ...values];
+  return { args, stdin: JSON.stringify(stdinFields), fault: undefined, put: { shape, id } };
 }
 
 function makeLine(scene: CommandLineScene, random: SeededRandom, leaf: LeafCommand): Line {

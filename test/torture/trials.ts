@@ -1,3 +1,4 @@
+import { commandLineTrial } from "../cli/command-line-trial.js";
 import { effectsTrial } from "../effects/effects-trial.js";
 import { expiryStress } from "../expiry/expiry-stress.js";
 import { crashImages } from "../images/crash-images.js";
@@ -21,5 +22,6 @@ export const trials: readonly Trial[] = [
   tokenRotation(),
   backupTrial,
   repairTrial,
+  commandLineTrial(),
   soakTrial,
 ];
