@@ -4,10 +4,10 @@ import { runCli } from "./command-line.js";
 import { commandLineTrial, type RunLine } from "./command-line-trial.js";
 
 test("whatever a command line says, it ends with a documented code, and a refused one leaves everything as it was", async () => {
-  for (const seed of [1, new SeededRandom().below(2 ** 31)]) {
+  for (const seed of [new SeededRandom().seed]) {
     const counts = await commandLineTrial().run(new SeededRandom(seed));
     expect(counts["refused"], `seed ${seed}`).toBeGreaterThanOrEqual(20);
-    expect(counts["puts compared"], `seed ${seed}`).toBeGreaterThanOrEqual(3);
+    expect(counts["puts compared"], `seed ${seed}`).toBeGreaterThanOrEqual(8);
   }
 });
 
