@@ -1,3 +1,4 @@
+import { commandLineTrial } from "../cli/command-line-trial.js";
 import { effectsTrial } from "../effects/effects-trial.js";
 import { expiryStress } from "../expiry/expiry-stress.js";
 import { httpInput } from "../fuzz/http-input.js";
@@ -22,6 +23,7 @@ export const trials: readonly Trial[] = [
   tokenRotation(),
   backupTrial,
   repairTrial,
+  commandLineTrial(),
   soakTrial,
   httpInput(1000),
 ];
