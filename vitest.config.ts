@@ -17,9 +17,9 @@ export default defineConfig({
     exclude: ["test/crash/**", "**/node_modules/**", "dist/**", ...(withoutFrameworks ? ["test/adapters/**"] : [])],
     // Suites that come in packages register their tests with the vitest that runs here, and not with one of their own.
     server: { deps: { inline: ["@keyv/test-suite", /langgraph-checkpoint-validation/] } },
-    // Some tests start servers and workers in processes of their own; a hung one fails after a minute.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Some tests start servers and workers in processes of their own. What hangs fails after this time; a busy machine is slow.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     maxWorkers: 2,
     ...(onCi ? { reporters: ["default", ["json", { outputFile: "test-results/tests.json" }]] } : {}),
   },

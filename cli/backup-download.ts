@@ -15,7 +15,7 @@ const silenceMs = 300_000;
  * the transfer was cut, and what the server answers
  */
 export async function downloadBackup(
-  { url, token, timeout }: ServerTarget,
+  { url, token, ca, timeout }: ServerTarget,
   file: string,
   onProgress: (bytes: number) => void,
 ): Promise<BackupSummary> {
@@ -23,7 +23,7 @@ export async function downloadBackup(
   const { BackupTarget, checkBackup } = await import("../src/level/index.js");
   const target = await BackupTarget.create(file);
   const client = new Client(address.origin, {
-    connect: { timeout: timeout * 1000 },
+    connect: { timeout: timeout * 1000, ...(ca === undefined ? {} : { ca }) },
     headersTimeout: silenceMs,
     bodyTimeout: silenceMs,
   });

@@ -51,7 +51,21 @@ function foundInstead(failure: PreconditionFailedError["failures"][number]): str
   return `it is at revision ${revision}${text.length <= fieldsShown ? ` with ${text}` : ""}`;
 }
 
+/** What the commands call it that has another name in the interface below them. */
+const ownNames: { readonly [path: string]: string } = {
+  retryFor: "--retry-for",
+  completedTtl: "--remember",
+  target: "<key>",
+  dataDir: "--data",
+  tlsKeyFile: "--tls-key",
+  tlsCertFile: "--tls-cert",
+};
+
 function messageOf(error: unknown): string {
-  const message = error instanceof Error && error.message !== "" ? error.message : String(error);
+  const text = error instanceof Error && error.message !== "" ? error.message : String(error);
+  const message = text.replace(/^(\w+): /, (prefix, path: string) => {
+    const name = Object.hasOwn(ownNames, path) ? ownNames[path] : undefined;
+    return name === undefined ? prefix : `${name}: `;
+  });
   return message.replaceAll(/\s*\n\s*/g, " ");
 }

@@ -1,6 +1,6 @@
-import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { InvalidRequestError } from "../src/base/errors.js";
+import { folderPath } from "./folder-path.js";
 
 /** Of commands that work on the files themselves, which no server does for them. */
 export interface FolderOptions {
@@ -29,8 +29,5 @@ export function folderOf(options: FolderOptions, commandName: string): string {
   if (data === undefined) {
     throw new InvalidRequestError("", `${commandName} works on a folder, not over HTTP: give --data <folder>`);
   }
-  if (data === "~" || data.startsWith("~/")) {
-    throw new InvalidRequestError("", `${data} begins with ~, which only a shell expands; give the whole path`);
-  }
-  return resolve(data);
+  return folderPath(data, "--data");
 }

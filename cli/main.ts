@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { runCommandLine } from "./program.js";
-import { expectBrokenPipes, processTerminal } from "./terminal.js";
+import { mangledArgument } from "./raw-arguments.js";
+import { expectUnwritableOutput, processTerminal } from "./terminal.js";
 
-expectBrokenPipes();
-process.exitCode = await runCommandLine(process.argv.slice(2), processTerminal);
+expectUnwritableOutput();
+process.exitCode = await runCommandLine(process.argv.slice(2), processTerminal, mangledArgument);

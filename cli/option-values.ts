@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from "commander";
+import { InvalidArgumentError, type Option } from "commander";
 
 /** Seconds, or `none`. The bounds are the store's matter. Not null for none: commander would make "" of it. */
 export function parseTtl(text: string): number | "none" {
@@ -36,7 +36,18 @@ export function parsePort(text: string): number {
 }
 
 /** `a,b` or `*`; may be given several times. */
-export function parseShapes(text: string, earlier: readonly string[] | undefined): readonly string[] {
+export function parseShapes(text: string, earlier: readonly string[] | false | undefined): readonly string[] {
   const shapes = text.split(",").map((shape) => shape.trim());
-  return [...(earlier ?? []), ...shapes.filter((shape) => shape !== "")];
+  // False after `--no-`, which is refused together with this one later.
+  return [...(earlier === undefined || earlier === false ? [] : earlier), ...shapes.filter((shape) => shape !== "")];
+}
+
+/** A text; may be given several times. */
+export function gather(value: string, earlier: readonly string[]): readonly string[] {
+  return [...earlier, value];
+}
+
+/** Whether an option may be given several times, since its values add up. */
+export function isGathered(option: Option): boolean {
+  return option.parseArg === gather || option.parseArg === parseShapes;
 }

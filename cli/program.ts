@@ -18,6 +18,8 @@ import { addVerifyCommand } from "./commands/verify.js";
 import { addWatchCommand } from "./commands/watch.js";
 import { exitCodeOf, exitCodes } from "./exit-codes.js";
 import { EndedWith, reportFailure } from "./failure.js";
+import { isGathered } from "./option-values.js";
+import { beStrict } from "./strict-options.js";
 import { isBrokenPipe, type Terminal } from "./terminal.js";
 
 const commands = [
@@ -60,19 +62,45 @@ Exit codes:
 
 oncekv help <command> tells more about each.`;
 
-/** Runs one command line; resolves with the exit code. What goes wrong is said, never thrown. */
-export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
+/**
+ * Runs one command line; resolves with the exit code. What goes wrong is said, never thrown.
+ *
+ * @param mangled the place of an argument that is not as it was given, when there is one
+ */
+export async function runCommandLine(
+  args: readonly string[],
+  terminal: Terminal,
+  mangled: (args: readonly string[]) => number | undefined = () => undefined,
+): Promise<number> {
+  const help: string[] = [];
   try {
-    await buildProgram(terminal).parseAsync(args, { from: "user" });
+    const place = mangled(args);
+    if (place !== undefined) {
+      throw new InvalidRequestError(
+        "",
+        `argument ${place} is not well-formed UTF-8; JSON of any form comes in from a file or the standard input`,
+      );
+    }
+    await buildProgram(terminal, args, (text) => help.push(text)).parseAsync(args, { from: "user" });
     return exitCodes.done;
-  } catch (error) {
-    if (isBrokenPipe(error)) return exitCodes.done;
+  } catch (thrown) {
+    const error = isHelp(thrown) ? await show(terminal, help.join("")) : thrown;
+    if (error === undefined || isBrokenPipe(error)) return exitCodes.done;
     if (error instanceof EndedWith) return error.exitCode;
-    if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.done;
     const failure = error instanceof CommanderError ? usageError(error) : error;
     reportFailure(terminal, failure, ownOptions(args).includes("--json"));
     return exitCodeOf(failure);
   }
+}
+
+/** Help and version end the parsing like an error. */
+function isHelp(error: unknown): boolean {
+  return error instanceof CommanderError && error.exitCode === 0;
+}
+
+/** @returns what went wrong in showing it */
+function show(terminal: Terminal, text: string): Promise<unknown> {
+  return terminal.print(text.trimEnd()).catch((error: unknown) => error);
 }
 
 /** Without what is for the program that `guard` starts. */
@@ -81,7 +109,17 @@ function ownOptions(args: readonly string[]): readonly string[] {
   return end === -1 ? args : args.slice(0, end);
 }
 
-function buildProgram(terminal: Terminal): Command {
+/**
+ * All commands with their options.
+ *
+ * @param args the command line that will be read
+ * @param onHelp gets the help that is asked for
+ */
+export function buildProgram(
+  terminal: Terminal,
+  args: readonly string[] = [],
+  onHelp: (text: string) => void = () => {},
+): Command {
   const program = new Command("oncekv")
     .description("Documents with compare-and-swap and expiry, so that an effect happens once.")
     .usage("<command> [options]")
@@ -91,7 +129,8 @@ function buildProgram(terminal: Terminal): Command {
   const nested = program.commands.flatMap((command) => command.commands);
   for (const command of [program, ...program.commands, ...nested]) {
     // The error is reported below like every other one.
-    command.exitOverride().configureOutput({ outputError: () => {} });
+    command.exitOverride().configureOutput({ outputError: () => {}, writeOut: onHelp });
+    beStrict(command, isGathered, args);
   }
   return program;
 }

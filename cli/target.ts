@@ -1,9 +1,10 @@
-import { readdir, readFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { readdir } from "node:fs/promises";
 import { type Command, Option } from "commander";
 import type { Client } from "../client/index.js";
+import { readBoundedFile } from "../server/bounded-file.js";
 import { InvalidRequestError, OnceKvError } from "../src/base/errors.js";
 import type { EmbeddedStore } from "../src/level/index.js";
+import { folderPath } from "./folder-path.js";
 import { parseSeconds } from "./option-values.js";
 
 /** What every command has that reads or changes documents. */
@@ -105,7 +106,8 @@ export async function withTarget(
   use: FolderUse,
   act: (target: Target) => Promise<void>,
 ): Promise<void> {
-  const target = options.data === undefined ? await openServer(options) : await openFolder(command, options, use);
+  const target =
+    options.data === undefined ? await openServer(command, options) : await openFolder(command, options, use);
   try {
     await act(target);
   } finally {
@@ -113,12 +115,13 @@ export async function withTarget(
   }
 }
 
-async function openServer(options: TargetOptions): Promise<ServerTarget> {
+async function openServer(command: Command, options: TargetOptions): Promise<ServerTarget> {
   if (options.acceptLoss === true) {
     throw new InvalidRequestError("", "--accept-loss needs --data: a server decides about its own folder");
   }
   const token = await readToken(options);
   const { url, timeout, retryFor } = options;
+  if (command.getOptionValueSource("url") === "env") checkAddress(url, "ONCEKV_URL");
   // Loaded when needed: what is not used would double the time that a command takes.
   const { createClient } = await import("../client/index.js");
   const ca = options.ca === undefined ? undefined : await readText(options.ca, "the file with the certificates");
@@ -132,10 +135,18 @@ async function openFolder(command: Command, options: TargetOptions, use: FolderU
   if (command.getOptionValueSource("url") === "cli") {
     throw new InvalidRequestError("", "--url and --data exclude each other: a server, or a folder without one");
   }
-  const folder = resolve(data);
+  for (const [option, value] of [
+    ["--token", options.token],
+    ["--token-file", options.tokenFile],
+    ["--ca", options.ca],
+  ] as const) {
+    if (value !== undefined)
+      throw new InvalidRequestError("", `${option} is for a server, not for a folder without one`);
+  }
+  const folder = folderPath(data, "--data");
   if (!use.create) await requireStore(folder);
   const { openStore } = await import("../src/level/index.js");
-  return { kind: "folder", store: await openStore({ dataDir: data, acceptLoss, sweep: use.sweep }), folder };
+  return { kind: "folder", store: await openStore({ dataDir: folder, acceptLoss, sweep: use.sweep }), folder };
 }
 
 /**
@@ -144,7 +155,12 @@ async function openFolder(command: Command, options: TargetOptions, use: FolderU
  * @throws OnceKvError `store_unwritable`, or `store_damaged` when there is only a part of a database
  */
 export async function requireStore(folder: string): Promise<void> {
-  const names = await readdir(folder).catch((): string[] => []);
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException): string[] => {
+    if (error.code === "ENOENT") return [];
+    const reason =
+      error.code === "ENOTDIR" ? "it is not a folder, or lies below something that is none" : error.message;
+    throw new OnceKvError("store_unwritable", `${folder} cannot be read: ${reason}`, { cause: error });
+  });
   // The file by which LevelDB itself tells whether there is a database.
   if (names.includes("CURRENT")) return;
   if (names.some((name) => name.startsWith("MANIFEST-") || name.endsWith(".ldb"))) {
@@ -156,16 +172,31 @@ export async function requireStore(folder: string): Promise<void> {
   );
 }
 
-async function readToken(options: TargetOptions): Promise<string | undefined> {
-  if (options.token !== undefined) return options.token;
-  const { tokenFile } = options;
-  if (tokenFile === undefined) return process.env["ONCEKV_TOKEN"] || undefined;
-  return (await readText(tokenFile, "the token file")).trim();
+/** An address from a variable, which nobody sees in the command line. @throws InvalidRequestError naming the variable */
+function checkAddress(url: string, variable: string): void {
+  if (URL.canParse(url)) return;
+  throw new InvalidRequestError("", `the variable ${variable} must be a URL, as ${defaultUrl}, or not be set`);
+}
+
+async function readToken({ token, tokenFile }: TargetOptions): Promise<string | undefined> {
+  if (token !== undefined) return checkToken(token, "--token");
+  if (tokenFile !== undefined) {
+    const text = await readText(tokenFile, "the token file");
+    return checkToken(text.trim(), `the token file ${tokenFile}`);
+  }
+  const fromVariable = process.env["ONCEKV_TOKEN"] || undefined;
+  return fromVariable === undefined ? undefined : checkToken(fromVariable, "the variable ONCEKV_TOKEN");
+}
+
+/** Judged here, where it is known what it came from. The message never shows it. */
+function checkToken(token: string, source: string): string {
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  throw new InvalidRequestError("", `${source} must hold a token and nothing else: printable ASCII without spaces`);
 }
 
 async function readText(file: string, what: string): Promise<string> {
   try {
-    return await readFile(file, "utf8");
+    return (await readBoundedFile(file)).toString("utf8");
   } catch (error) {
     throw new InvalidRequestError("", `${what} cannot be read: ${(error as Error).message}`, { cause: error });
   }

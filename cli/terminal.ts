@@ -6,8 +6,8 @@ export interface Terminal {
   print(text: string): Promise<void>;
   /** Writes a line that is not a part of the result. */
   note(text: string): void;
-  /** Reads the standard input to its end. */
-  readInput(): Promise<Buffer>;
+  /** Reads the standard input to its end. @throws RangeError when it is longer, without reading it to its end */
+  readInput(bytesMax: number): Promise<Buffer>;
   /** Characters in a line, when a person reads the results; undefined: a program does. */
   readonly columns: number | undefined;
   /** Where progress is shown. */
@@ -27,9 +27,14 @@ export const processTerminal: Terminal = {
   note(text) {
     process.stderr.write(`${harmless(text)}\n`);
   },
-  async readInput() {
+  async readInput(bytesMax) {
     const chunks: Buffer[] = [];
-    for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+    let bytes = 0;
+    for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > bytesMax) throw new RangeError(`the standard input holds more than ${bytesMax} bytes`);
+      chunks.push(chunk);
+    }
     return Buffer.concat(chunks);
   },
   columns: process.stdout.isTTY ? process.stdout.columns : undefined,
@@ -68,12 +73,20 @@ export function isBrokenPipe(error: unknown): boolean {
     : false;
 }
 
-/** Lets a broken pipe reject `print` instead of ending the process. */
-export function expectBrokenPipes(): void {
-  process.stdout.on("error", ignoreBrokenPipe);
-  process.stderr.on("error", ignoreBrokenPipe);
+/** Prints, as far as somebody reads it: for a command whose exit code counts without its words, too. */
+export async function whileSomebodyReads(print: () => Promise<void>): Promise<void> {
+  try {
+    await print();
+  } catch (error) {
+    if (!isBrokenPipe(error)) throw error;
+  }
 }
 
-function ignoreBrokenPipe(error: Error): void {
-  if (!isBrokenPipe(error)) throw error;
+/**
+ * Lets a broken pipe, or a full disk behind the standard output, reject `print` instead of ending the process with a stack.
+ * What cannot be written to the standard error has nowhere to be told.
+ */
+export function expectUnwritableOutput(): void {
+  process.stdout.on("error", () => {});
+  process.stderr.on("error", () => {});
 }

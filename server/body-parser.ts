@@ -3,6 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { InvalidRequestError, OnceKvError, TooLargeError } from "../src/base/errors.js";
 import { loadOf } from "./context.js";
 import { parseJsonObject } from "./json-text.js";
+import { textBytesPerStoredByte } from "./limits.js";
 
 /**
  * Makes JSON the one kind of body that the server reads. An empty body is no body, whatever its content type says:
@@ -30,7 +31,10 @@ export function useJsonBodies(app: FastifyInstance): void {
         try {
           if (error !== undefined) throw error;
           refuseOtherCharset(request.headers["content-type"]);
-          done(null, bytes.length === 0 ? undefined : parseJsonObject(bytes, "the body"));
+          refuseEncoding(request.headers["content-encoding"]);
+          // A value takes at least one byte in store, so that a body of its route's limit has room for no more of them.
+          const valuesMax = Math.ceil(bytesMax / textBytesPerStoredByte);
+          done(null, bytes.length === 0 ? undefined : parseJsonObject(bytes, "the body", { valuesMax }));
         } catch (fault) {
           done(fault instanceof Error ? fault : new InvalidRequestError("", String(fault)), undefined);
         }
@@ -83,4 +87,10 @@ function refuseOtherCharset(contentType: string | undefined): void {
   const name = charset.exec(contentType)?.[1]?.toLowerCase();
   if (name === undefined || name === "utf-8" || name === "utf8" || name === "us-ascii") return;
   throw new OnceKvError("unsupported_media_type", `the body must be JSON in UTF-8, not in ${name}`);
+}
+
+/** What is compressed is not read here. A body that only says so is not what its sender thinks it is. */
+function refuseEncoding(encoding: string | undefined): void {
+  if (encoding === undefined || encoding.trim().toLowerCase() === "identity") return;
+  throw new OnceKvError("unsupported_media_type", "the body must be sent as it is, without a content encoding");
 }

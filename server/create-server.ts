@@ -21,6 +21,7 @@ import { Load } from "./load.js";
 import { LongRequests } from "./long-requests.js";
 import { Metrics } from "./metrics.js";
 import { openFilesMax } from "./open-files.js";
+import { ReloadCount } from "./reload/reload-count.js";
 import { queryAsText, useSchemas } from "./request-validation.js";
 import { backupRoutes, oneBackup } from "./routes/backup.js";
 import { batchRoute } from "./routes/batch.js";
@@ -64,6 +65,11 @@ export interface ServerOptions {
  *   for a key and a certificate that are no pair
  */
 export function createServer(options: ServerOptions): FastifyInstance {
+  return createWatchingServer(options, new ReloadCount());
+}
+
+/** The same for `serve`, which reads files again and counts those that are refused. */
+export function createWatchingServer(options: ServerOptions, reloads: ReloadCount): FastifyInstance {
   const { store, bounds = {}, clock = systemClock } = options;
   const tokens = tokensOf(options.tokens);
   const everybody = openAccess();
@@ -85,6 +91,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     storeStats,
     toolCalls: () => served.calls.stats(),
     reviews: () => served.reviews.latest(),
+    reloads: () => reloads.states(),
     waits: () => waits.size,
     streams: () => streams.size,
     load,

@@ -5,9 +5,11 @@ import { InvalidRequestError } from "../src/base/errors.js";
 /** Printable ASCII, the space included. */
 const printable = /^[\x20-\x7e]*$/;
 
+/** Characters of a key: the same bound as of a write id, also where only a digest of the key is kept. */
+const keyLengthMax = 255;
+
 /**
- * The value of `Idempotency-Key`, bare or as a quoted string of RFC 8941; undefined when there is none. Its length is the
- * store's to judge.
+ * The value of `Idempotency-Key`, bare or as a quoted string of RFC 8941; undefined when there is none.
  *
  * @throws InvalidRequestError
  */
@@ -22,6 +24,9 @@ export function idempotencyKey(request: IncomingMessage): string | undefined {
   if (!printable.test(value)) throw new InvalidRequestError("Idempotency-Key", "must be printable ASCII characters");
   const key = value.startsWith('"') ? unquote(value) : value;
   if (key === "") throw new InvalidRequestError("Idempotency-Key", "must not be empty");
+  if (key.length > keyLengthMax) {
+    throw new InvalidRequestError("Idempotency-Key", `must be 1 to ${keyLengthMax} characters`);
+  }
   return key;
 }
 

@@ -167,7 +167,7 @@ function connectionsFor(openFilesMax: number | undefined): number {
  * A byte of a stored document takes at most so many in JSON text: a control character as `\u0001`, and `false` with its
  * comma, are one byte in store. A body limit below that would refuse documents that the store takes.
  */
-const textBytesPerStoredByte = 6;
+export const textBytesPerStoredByte = 6;
 
 /** Names, braces and a condition's revision around the fields. */
 const envelopeBytes = 64 * 1024;

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { ToolCallStats } from "../src/tool-calls/index.js";
+import type { ReloadState } from "./reload/reload-count.js";
 import type { CountedReviews } from "./review-count.js";
 
 /** What a server has to tell about itself when it is scraped. */
@@ -19,6 +20,8 @@ export interface MetricSources {
   readonly toolCalls: () => ToolCallStats;
   /** The latest count of calls in doubt; undefined: there is none yet. Asking must cost nothing. */
   readonly reviews: () => CountedReviews | undefined;
+  /** Files that are read again when they change; none when the server watches none. */
+  readonly reloads: () => readonly ReloadState[];
   /** Whether to tell about memory, processor and event loop too. */
   readonly processMetrics: boolean;
 }
@@ -113,6 +116,7 @@ export class Metrics {
       review(({ complete }) => (complete ? 1 : 0)),
       registers,
     );
+    addReloadMetrics(sources.reloads, registers);
     const stats = sources.storeStats();
     for (const name of Object.keys(stats)) {
       if (numberOf(stats, name) === undefined) continue;
@@ -155,6 +159,30 @@ function gauge(name: string, help: string, read: () => number | undefined, regis
       const value = read();
       if (value === undefined) this.remove();
       else this.set(value);
+    },
+  });
+}
+
+/** Of the tokens file and of the TLS files, each with its label. */
+function addReloadMetrics(states: () => readonly ReloadState[], registers: Registry[]): void {
+  const labelNames = ["files"] as const;
+  new Gauge({
+    name: "oncekv_reload_refused",
+    help: "1 while the newest content of the files is refused, and an older one in use",
+    labelNames,
+    registers,
+    collect() {
+      for (const { files, isRefused } of states()) this.set({ files }, isRefused ? 1 : 0);
+    },
+  });
+  new Counter({
+    name: "oncekv_reload_refusals_total",
+    help: "Contents of the files that were refused",
+    labelNames,
+    registers,
+    collect() {
+      this.reset();
+      for (const { files, refusals } of states()) this.inc({ files }, refusals);
     },
   });
 }

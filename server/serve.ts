@@ -6,9 +6,11 @@ import type { DocumentStore } from "../src/documents/contract.js";
 import { openStore, type StoreOptions } from "../src/level/index.js";
 import { Tokens } from "./access/tokens.js";
 import { readTokensFile } from "./access/tokens-file.js";
-import { createServer, type ServerOptions } from "./create-server.js";
+import { createWatchingServer, type ServerOptions } from "./create-server.js";
 import { addressUrl, checkListenAddress } from "./listen-address.js";
+import { logDestination } from "./log-destination.js";
 import { reloadableKeyPair } from "./reload/key-pair-reload.js";
+import { ReloadCount } from "./reload/reload-count.js";
 import { reloadWhenChanged } from "./reload/reloading.js";
 import { reloadableTokens } from "./reload/tokens-reload.js";
 import type { WatchedFiles } from "./reload/watched-files.js";
@@ -60,14 +62,11 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const opened = "store" in options ? undefined : await openStore(options);
   const store = "store" in options ? options.store : opened;
   if (store === undefined) throw new OnceKvError("internal", "there is no store to serve");
+  const count = new ReloadCount();
   let app: FastifyInstance;
   try {
-    app = createServer({
-      ...serverOptions(options),
-      ...(tokens === undefined ? {} : { tokens }),
-      ...(tls === undefined ? {} : { tls }),
-      store,
-    });
+    const known = { ...(tokens === undefined ? {} : { tokens }), ...(tls === undefined ? {} : { tls }) };
+    app = createWatchingServer({ ...serverOptions(options), ...known, store }, count);
   } catch (error) {
     // Bounds that are none.
     await opened?.close();
@@ -88,7 +87,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     await closeAll();
     throw error;
   }
-  const reload = { logger: app.log, clock };
+  const reload = { logger: app.log, clock, count };
   if (tokensFile !== undefined && tokens !== undefined && entries !== undefined) {
     watched.push(reloadWhenChanged(reloadableTokens(tokensFile, tokens), entries, reload));
   }
@@ -117,7 +116,7 @@ function serverOptions(options: ServeOptions): Omit<ServerOptions, "store"> {
   const { clock, bounds, stats, processMetrics = true, logLevel = "info" } = options;
   return {
     processMetrics,
-    ...(logLevel === "silent" ? {} : { logger: pino({ level: logLevel }) }),
+    ...(logLevel === "silent" ? {} : { logger: pino({ level: logLevel }, logDestination()) }),
     ...(clock === undefined ? {} : { clock }),
     ...(bounds === undefined ? {} : { bounds }),
     ...(stats === undefined ? {} : { stats }),

@@ -1,4 +1,4 @@
-import { InvalidRequestError } from "../src/base/errors.js";
+import { InvalidRequestError, TooLargeError } from "../src/base/errors.js";
 import type { Limits } from "../src/base/limits.js";
 import type { ToolCallRequest } from "../src/tool-calls/index.js";
 import type { ClaimBody } from "./schemas/tool-call-requests.js";
@@ -10,6 +10,7 @@ const requestWords: { readonly [option: string]: string } = {
   failedTtl: "failed_ttl",
   waitTimeout: "wait",
   target: "key",
+  id: "key",
 };
 
 /** Seconds to wait for somebody else's claim, and to remember an outcome, where the request does not say. */
@@ -42,6 +43,13 @@ export async function inRequestWords<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
+    // What was sent is a part of the record, whose fields are what the store has judged.
+    if (error instanceof TooLargeError && error.path === "set") {
+      throw new TooLargeError(
+        "",
+        error.message.replace(/^set: the document's fields take/, "the record of the call takes"),
+      );
+    }
     if (!(error instanceof InvalidRequestError)) throw error;
     const { path = "", message } = error;
     const problem = path !== "" && message.startsWith(`${path}: `) ? message.slice(path.length + 2) : message;

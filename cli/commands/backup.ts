@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { systemClock } from "../../src/base/clock.js";
 import type { BackupSummary } from "../../src/level/index.js";
 import { downloadBackup } from "../backup-download.js";
+import { filePath } from "../folder-path.js";
 import { withProgress } from "../progress.js";
 import { addTargetOptions, type Target, type TargetOptions, withTarget } from "../target.js";
 import { printJson, type Terminal } from "../terminal.js";
@@ -23,14 +24,15 @@ Examples:
   oncekv backup notes.okv --data ./data
   oncekv restore notes.okv --data ./restored`,
     );
-  addTargetOptions(command).action((file: string, options: TargetOptions) =>
-    withTarget(command, options, { create: false, sweep: false }, async (target) => {
+  addTargetOptions(command).action((given: string, options: TargetOptions) => {
+    const file = filePath(given, "<file>");
+    return withTarget(command, options, { create: false, sweep: false }, async (target) => {
       const summary = await backUp(terminal, target, file);
       if (options.json === true) return printJson(terminal, { file, ...summary });
       const { documents, bytes, revision } = summary;
       await terminal.print(`${file} holds ${documents} documents (${bytes} bytes) as of revision ${revision}`);
-    }),
-  );
+    });
+  });
 }
 
 function backUp({ progress }: Terminal, target: Target, file: string): Promise<BackupSummary> {

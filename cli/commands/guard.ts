@@ -7,7 +7,7 @@ import { readHeaders } from "../guard/http-headers.js";
 import type { ServerLink } from "../guard/server-link.js";
 import { defaultFolder, makeDefaultFolder, readAddress, type ServerSource, serverName } from "../guard/server-name.js";
 import { readRules, type ToolRules } from "../guard/tool-judgement.js";
-import { parseSeconds } from "../option-values.js";
+import { gather, parseSeconds } from "../option-values.js";
 import { acceptLossOption, jsonOption, type TargetOptions } from "../target.js";
 import type { Terminal } from "../terminal.js";
 
@@ -98,10 +98,6 @@ function addStoreOptions(command: Command): Command {
   ];
   for (const option of options) command.addOption(option.helpGroup("The store:"));
   return command;
-}
-
-function gather(value: string, earlier: readonly string[]): readonly string[] {
-  return [...earlier, value];
 }
 
 async function guard(

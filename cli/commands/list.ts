@@ -85,5 +85,9 @@ async function printPage(terminal: Terminal, page: ListPage, asJson: boolean): P
 }
 
 function sayNext(terminal: Terminal, next: string, revision: number, asJson: boolean): void {
-  terminal.note(asJson ? JSON.stringify({ next, revision }) : `there are more: --after ${shownId(next)}, or --all`);
+  terminal.note(
+    asJson
+      ? JSON.stringify({ next, revision })
+      : `there are more: --after${next.startsWith("-") ? "=" : " "}${shownId(next)}, or --all`,
+  );
 }

@@ -1,13 +1,13 @@
-import { resolve } from "node:path";
 import type { Command } from "commander";
 import { systemClock } from "../../src/base/clock.js";
 import type { RepairReport } from "../../src/level/index.js";
 import { exitCodes } from "../exit-codes.js";
 import { EndedWith } from "../failure.js";
 import { addFolderOption, type FolderOptions, folderOf } from "../folder-option.js";
+import { folderPath } from "../folder-path.js";
 import { withProgress } from "../progress.js";
 import { jsonOption } from "../target.js";
-import { printJson, type Terminal } from "../terminal.js";
+import { printJson, type Terminal, whileSomebodyReads } from "../terminal.js";
 
 interface RepairOptions extends FolderOptions {
   readonly into: string;
@@ -32,23 +32,30 @@ Example:
     .addOption(jsonOption())
     .action(async (options: RepairOptions) => {
       const folder = folderOf(options, "repair");
-      const into = resolve(options.into);
+      const into = folderPath(options.into, "--into");
       const { repairFolder } = await import("../../src/level/index.js");
       const report = await withProgress("entries read", terminal.progress, systemClock, (onProgress) =>
-        repairFolder({ dataDir: folder, into: options.into, onProgress }),
+        repairFolder({ dataDir: folder, into, onProgress }),
       );
-      if (options.json === true) await printJson(terminal, { data: folder, into, ...report });
-      else {
-        for (const line of linesOf(report)) await terminal.print(line);
-        await terminal.print(
-          `${into} holds ${report.documents} documents (${report.from_log} of them from the log); ` +
-            `new revisions begin after ${report.base_revision}`,
-        );
-        if (report.ok) await terminal.print("nothing is known to be lost");
-        else terminal.note(`oncekv: something is lost; compare with the last backup before ${into} goes into use`);
-      }
+      await whileSomebodyReads(() =>
+        options.json === true
+          ? printJson(terminal, { data: folder, into, ...report })
+          : printReport(terminal, into, report),
+      );
       if (!report.ok) throw new EndedWith(exitCodes.failed);
     });
+}
+
+async function printReport(terminal: Terminal, into: string, report: RepairReport): Promise<void> {
+  if (!report.ok) {
+    terminal.note(`oncekv: something is lost; compare with the last backup before ${into} goes into use`);
+  }
+  for (const line of linesOf(report)) await terminal.print(line);
+  await terminal.print(
+    `${into} holds ${report.documents} documents (${report.from_log} of them from the log); ` +
+      `new revisions begin after ${report.base_revision}`,
+  );
+  if (report.ok) await terminal.print("nothing is known to be lost");
 }
 
 /** What a repair has to say of what it found, a line each. */

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { systemClock } from "../../src/base/clock.js";
 import { addFolderOption, type FolderOptions, folderOf } from "../folder-option.js";
+import { filePath } from "../folder-path.js";
 import { withProgress } from "../progress.js";
 import { jsonOption } from "../target.js";
 import { printJson, type Terminal } from "../terminal.js";
@@ -24,7 +25,7 @@ Example:
       const folder = folderOf(options, "restore");
       const { restore } = await import("../../src/level/index.js");
       const summary = await withProgress("documents restored", terminal.progress, systemClock, (onProgress) =>
-        restore({ file, dataDir: folder, onProgress }),
+        restore({ file: filePath(file, "<file>"), dataDir: folder, onProgress }),
       );
       if (options.json === true) return printJson(terminal, { data: folder, ...summary });
       const { documents, revision, base_revision } = summary;

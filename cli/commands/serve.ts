@@ -97,9 +97,14 @@ async function serveFolder(terminal: Terminal, options: ServeCommandOptions): Pr
   // Before the line that tells others that they may send signals.
   const closed = closeOnSignals(server);
   const folder = resolve(data);
-  await (options.json === true
-    ? printJson(terminal, { url: server.url, data: folder })
-    : terminal.print(`oncekv listens on ${server.url}, data in ${folder}`));
+  const said =
+    options.json === true
+      ? printJson(terminal, { url: server.url, data: folder })
+      : terminal.print(`oncekv listens on ${server.url}, data in ${folder}`);
+  await said.catch((error: unknown) => {
+    // A full disk behind the standard output, or nobody who reads it: no reason not to serve.
+    terminal.note(`oncekv: listens on ${server.url}; the standard output takes nothing: ${(error as Error).message}`);
+  });
   const signal = await closed;
   terminal.note(`oncekv: closed after ${signal}`);
 }

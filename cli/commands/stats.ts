@@ -40,7 +40,7 @@ async function askServer({ url, token, ca, timeout }: ServerTarget): Promise<obj
   try {
     const answer = await request(`${address.origin}${address.basePath}/v1/stats`, {
       headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
-      signal: AbortSignal.timeout(timeout * 1000),
+      signal: AbortSignal.timeout(Math.ceil(timeout * 1000)),
       dispatcher: connection,
     });
     status = answer.statusCode;

@@ -1,11 +1,12 @@
 import type { Command } from "commander";
 import { systemClock } from "../../src/base/clock.js";
+import type { VerifyReport } from "../../src/level/index.js";
 import { exitCodes } from "../exit-codes.js";
 import { EndedWith } from "../failure.js";
 import { addFolderOption, type FolderOptions, folderOf } from "../folder-option.js";
 import { withProgress } from "../progress.js";
 import { jsonOption, requireStore } from "../target.js";
-import { printJson, type Terminal } from "../terminal.js";
+import { printJson, type Terminal, whileSomebodyReads } from "../terminal.js";
 
 export function addVerifyCommand(program: Command, terminal: Terminal): void {
   const command = program
@@ -15,8 +16,7 @@ export function addVerifyCommand(program: Command, terminal: Terminal): void {
       "after",
       `
 Reads every document, expiry entry and log entry, compares them, and looks at the checksums of the files. No document is
-changed. No other process may have
-the folder open. Exit code 1: problems were found; they are listed, the first hundred of them.
+changed. No other process may have the folder open. Exit code 1: problems were found; they are listed, the first hundred of them.
 
 Example:
   oncekv verify --data ./data`,
@@ -30,20 +30,26 @@ Example:
       const report = await withProgress("entries checked", terminal.progress, systemClock, (onProgress) =>
         verifyFolder({ dataDir: folder, onProgress }),
       );
-      if (options.json === true) await printJson(terminal, { data: folder, ...report });
-      else {
-        for (const problem of report.problems) await terminal.print(`problem: ${problem}`);
-        const { documents, expiry_entries, log_entries, write_id_entries } = report;
-        await terminal.print(
-          `${folder}: ${documents} documents, ${expiry_entries} expiry entries, ${log_entries} log entries, ` +
-            `${write_id_entries} write id entries checked`,
-        );
-        if (report.ok) await terminal.print("no problem was found");
-        else
-          terminal.note(
-            `oncekv: ${report.problem_count} problems were found; restore a backup, or see what \`oncekv repair\` salvages`,
-          );
-      }
+      await whileSomebodyReads(() =>
+        options.json === true
+          ? printJson(terminal, { data: folder, ...report })
+          : printReport(terminal, folder, report),
+      );
       if (!report.ok) throw new EndedWith(exitCodes.failed);
     });
+}
+
+async function printReport(terminal: Terminal, folder: string, report: VerifyReport): Promise<void> {
+  if (!report.ok) {
+    terminal.note(
+      `oncekv: ${report.problem_count} problems were found; restore a backup, or see what \`oncekv repair\` salvages`,
+    );
+  }
+  for (const problem of report.problems) await terminal.print(`problem: ${problem}`);
+  const { documents, expiry_entries, log_entries, write_id_entries } = report;
+  await terminal.print(
+    `${folder}: ${documents} documents, ${expiry_entries} expiry entries, ${log_entries} log entries, ` +
+      `${write_id_entries} write id entries checked`,
+  );
+  if (report.ok) await terminal.print("no problem was found");
 }

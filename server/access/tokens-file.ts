@@ -1,7 +1,7 @@
-import { readFile } from "node:fs/promises";
 import { InvalidRequestError } from "../../src/base/errors.js";
 import { checkShape } from "../../src/documents/names.js";
 import { pathTo, readMembers } from "../../src/documents/request-members.js";
+import { readBoundedFile } from "../bounded-file.js";
 import { parseJsonObject } from "../json-text.js";
 import { checkAtOnce, checkPerSecond } from "./request-bounds.js";
 import type { TokenEntry } from "./token-entry.js";
@@ -33,7 +33,7 @@ export interface TokensRules {
 export async function readTokensFile(file: string, rules: TokensRules = {}): Promise<TokenEntry[]> {
   let bytes: Buffer;
   try {
-    bytes = await readFile(file);
+    bytes = await readBoundedFile(file);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new InvalidRequestError("", `the tokens file cannot be read: ${reason}`, { cause: error });

@@ -8,6 +8,7 @@ import type { Reloadable } from "./reloading.js";
 export function reloadableKeyPair(files: TlsFiles, server: Server): Reloadable<TlsKeyPair> {
   return {
     name: "the TLS key and certificate",
+    label: "tls",
     files: [files.keyFile, files.certFile],
     read: () => readKeyPair(files),
     textOf: ({ key, cert }) => key + cert,

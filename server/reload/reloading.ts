@@ -1,10 +1,13 @@
 import type { FastifyBaseLogger } from "fastify";
+import type { ReloadCount } from "./reload-count.js";
 import { WatchedFiles, type WatchedFilesOptions } from "./watched-files.js";
 
 /** Something that is read from files, and again when they change. */
 export interface Reloadable<T> {
   /** For the log: "the tokens file". */
   readonly name: string;
+  /** For the label of a metric: "tokens". */
+  readonly label: string;
   readonly files: readonly string[];
   /** Reads and judges; rejects with what is wrong, in words that hold nothing of the content. */
   readonly read: () => Promise<T>;
@@ -16,6 +19,8 @@ export interface Reloadable<T> {
 
 export interface ReloadOptions extends WatchedFilesOptions {
   readonly logger: FastifyBaseLogger;
+  /** Is told of refusals; nobody when absent. */
+  readonly count?: ReloadCount;
 }
 
 /**
@@ -27,11 +32,12 @@ export interface ReloadOptions extends WatchedFilesOptions {
 export function reloadWhenChanged<T>(
   reloadable: Reloadable<T>,
   current: T,
-  { logger, ...options }: ReloadOptions,
+  { logger, count, ...options }: ReloadOptions,
 ): WatchedFiles {
-  const { name, files, read, textOf, take } = reloadable;
+  const { name, label, files, read, textOf, take } = reloadable;
   let taken = textOf(current);
   let refusal: string | undefined;
+  count?.follow(label);
   const look = async (): Promise<void> => {
     try {
       const value = await read();
@@ -40,11 +46,15 @@ export function reloadWhenChanged<T>(
       const details = text === taken ? {} : take(value);
       taken = text;
       refusal = undefined;
+      count?.accepted(label);
       logger.info({ ...details, files }, `${name} was read again`);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       // Told once, not at every look.
-      if (reason !== refusal) logger.warn({ files, reason }, `${name} was refused, and what was read before stays`);
+      if (reason !== refusal) {
+        count?.refused(label);
+        logger.warn({ files, reason }, `${name} was refused, and what was read before stays`);
+      }
       refusal = reason;
     }
   };

@@ -10,6 +10,7 @@ import type { Reloadable } from "./reloading.js";
 export function reloadableTokens(file: string, tokens: Tokens): Reloadable<readonly TokenEntry[]> {
   return {
     name: "the tokens file",
+    label: "tokens",
     files: [file],
     read: () => readTokensFile(file, { mayBeEmpty: true }),
     textOf: (entries) => JSON.stringify(entries),

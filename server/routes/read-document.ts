@@ -11,6 +11,7 @@ import { preferredWait } from "../prefer-header.js";
 import { tagHeader, waitHeader } from "../schemas/answers.js";
 import { type DocumentPath, documentPath, noQuery } from "../schemas/requests.js";
 import { describeRoute } from "../schemas/route-schema.js";
+import { checkWait } from "../tool-call-request.js";
 import { documentRoute } from "./documents.js";
 
 /** Reading one document, at once or when it changes. */
@@ -34,6 +35,7 @@ export function readDocumentRoute(plainApp: FastifyInstance, context: ServerCont
         sendDocument(reply, request.params, known, await store.getDocument(shape, id));
         return;
       }
+      checkWait(seconds, "Prefer", store.limits);
       noteAs(request, noteWait);
       reply.header("preference-applied", "wait");
       const after = known === undefined ? {} : { after: known };

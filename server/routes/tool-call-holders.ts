@@ -1,6 +1,7 @@
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { ErrorCode } from "../../src/base/errors.js";
+import { checkWriteId } from "../../src/documents/names.js";
 import { jsonType, sendText } from "../answer.js";
 import { callShape } from "../call-shape.js";
 import { accessOf, type ServerContext } from "../context.js";
@@ -27,6 +28,7 @@ export function toolCallHolderRoutes(plainApp: FastifyInstance, context: ServerC
       { ...common, schema: { ...common.schema, body: heldBody, ...holdDescriptions[action] } },
       async (request, reply) => {
         requireWrite(request);
+        checkWriteId(request.body.claim_id, "claim_id", store.limits);
         const { key } = request.params;
         const held = await inRequestWords(() => claims.hold(key, request.body.claim_id, action));
         sendText(drain, reply, 200, jsonType, JSON.stringify(held));
@@ -39,6 +41,7 @@ export function toolCallHolderRoutes(plainApp: FastifyInstance, context: ServerC
     { ...common, schema: { ...common.schema, body: completeBody, ...completeDescription } },
     async (request, reply) => {
       requireWrite(request);
+      checkWriteId(request.body.claim_id, "claim_id", store.limits);
       const { claim_id, result } = request.body;
       const outcome = await inRequestWords(() => claims.complete(request.params.key, claim_id, result));
       sendText(drain, reply, 200, jsonType, JSON.stringify(outcome));
@@ -51,6 +54,7 @@ export function toolCallHolderRoutes(plainApp: FastifyInstance, context: ServerC
       { ...common, schema: { ...common.schema, body: failedBody, ...endDescriptions[action] } },
       async (request, reply) => {
         requireWrite(request);
+        checkWriteId(request.body.claim_id, "claim_id", store.limits);
         const { claim_id, error } = request.body;
         const ended = await inRequestWords(() => claims.end(request.params.key, claim_id, { action, error }));
         sendText(drain, reply, 200, jsonType, JSON.stringify(ended));
@@ -63,6 +67,7 @@ export function toolCallHolderRoutes(plainApp: FastifyInstance, context: ServerC
     { ...common, schema: { ...common.schema, body: releaseBody, ...endDescriptions.release } },
     async (request, reply) => {
       requireWrite(request);
+      checkWriteId(request.body.claim_id, "claim_id", store.limits);
       const { claim_id, error } = request.body;
       const ended = await inRequestWords(() => claims.end(request.params.key, claim_id, { action: "release", error }));
       sendText(drain, reply, 200, jsonType, JSON.stringify(ended));
@@ -74,6 +79,7 @@ export function toolCallHolderRoutes(plainApp: FastifyInstance, context: ServerC
     { ...common, schema: { ...common.schema, body: parkBody, ...endDescriptions.park } },
     async (request, reply) => {
       requireWrite(request);
+      checkWriteId(request.body.claim_id, "claim_id", store.limits);
       const { claim_id, reason } = request.body;
       const ended = await inRequestWords(() => claims.end(request.params.key, claim_id, { action: "park", reason }));
       sendText(drain, reply, 200, jsonType, JSON.stringify(ended));

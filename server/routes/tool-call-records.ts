@@ -226,6 +226,14 @@ function forgetDescription() {
     description: "The next call with its key is a new one, with any arguments.",
     tag: "tool calls",
     answers: { 200: { description: "It is gone.", schema: "Forgotten" } },
-    errors: ["call_in_flight", "record_malformed", "overloaded", "store_failed", "outcome_unknown"],
+    errors: [
+      "call_in_flight",
+      "too_large",
+      "unsupported_media_type",
+      "record_malformed",
+      "overloaded",
+      "store_failed",
+      "outcome_unknown",
+    ],
   });
 }

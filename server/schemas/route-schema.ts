@@ -68,7 +68,10 @@ export function describeRoute(route: RouteDescription): DescriptiveSchema {
 
 function describeAnswer({ description, schema, mediaType, headers }: Answer): object {
   const common = { description, ...(headers === undefined ? {} : { headers }) };
-  if (mediaType !== undefined) return { ...common, content: { [mediaType]: { schema: { type: "string" } } } };
+  if (mediaType !== undefined) {
+    const schema = { type: mediaType === "application/json" ? "object" : "string" };
+    return { ...common, content: { [mediaType]: { schema } } };
+  }
   if (schema !== undefined) return { ...common, content: { "application/json": { schema: Type.Ref(`${schema}#`) } } };
   // The generator takes this for an answer without a body.
   return { ...common, type: "null" };

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from "typebox";
-import { policies, statuses } from "../../src/tool-calls/record.js";
+import { omissions, policies, statuses } from "../../src/tool-calls/record.js";
 
 /* What answers about tool calls hold, for the readers of the API description. */
 
@@ -30,7 +30,7 @@ const outcomeMembers = {
   result_omitted: Type.Optional(
     Type.Unsafe<string>({
       type: "string",
-      enum: ["too_large", "not_json"],
+      enum: [...omissions],
       description: "Known done; why `result` is absent.",
     }),
   ),
@@ -89,6 +89,7 @@ export const toolCallSchemas: readonly TSchema[] = [
       owner: textOrNull,
       attempt,
       hold: numberOrNull,
+      window: Type.Optional(Type.Number({ description: "Seconds for which its end is to be remembered." })),
       fencing_token: numberOrNull,
       started_at: textOrNull,
       renewed_at: textOrNull,
@@ -96,6 +97,7 @@ export const toolCallSchemas: readonly TSchema[] = [
       completed_at: textOrNull,
       history,
       result: Type.Optional(any),
+      result_ref: Type.Optional(Type.String({ description: "The document that holds the result." })),
       result_omitted: Type.Optional(Type.String()),
       error: Type.Optional(anyObject),
       last_error: Type.Optional(anyObject),

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { InvalidRequestError } from "../../src/base/errors.js";
+import { readBoundedFile } from "../bounded-file.js";
 
 /** A server's key and certificate, in PEM. */
 export interface TlsKeyPair {
@@ -53,7 +53,7 @@ export function checkKeyPair({ key, cert }: TlsKeyPair, keyName: string, certNam
 
 async function readText(file: string, what: string): Promise<string> {
   try {
-    return await readFile(file, "utf8");
+    return (await readBoundedFile(file)).toString("utf8");
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new InvalidRequestError("", `the TLS ${what} cannot be read: ${reason}`, { cause: error });

@@ -31,7 +31,7 @@ const phases = ["run", "reconcile"] as const;
 
 /** Why there is no result: none was kept, or, `gone`, the document beside the record that kept it is not there any more. */
 export type ResultOmission = (typeof omissions)[number];
-const omissions = ["too_large", "not_json", "redaction_failed", "gone"] as const;
+export const omissions = ["too_large", "not_json", "redaction_failed", "gone"] as const;
 
 /** One decision of an operator, or of a program in that role. */
 export type HistoryEntry = {

@@ -1,6 +1,7 @@
 import { InvalidRequestError, OnceKvError } from "../base/errors.js";
 import { readMembers } from "../documents/request-members.js";
 import { kindOf } from "../documents/value-kind.js";
+import { isWellFormed } from "../documents/well-formed.js";
 import { type CallContext, isoNow } from "./acquiring.js";
 import { decideResolve, holdLeftMs } from "./decisions.js";
 import { CallInFlightError, IdempotencyConflictError, NothingToResolveError } from "./errors.js";
@@ -85,6 +86,8 @@ function checkResolution(options: ResolveOptions): {
   const { by, note = "", fingerprint } = options;
   for (const [name, value] of Object.entries({ by, note, fingerprint: fingerprint ?? "" })) {
     if (typeof value !== "string") throw new InvalidRequestError(name, `must be a string, not ${kindOf(value)}`);
+    if (!isWellFormed(value))
+      throw new InvalidRequestError(name, "has a lone surrogate, which no stored text can hold");
   }
   if (by === "") throw new InvalidRequestError("by", "must not be empty");
   return { by, note, fingerprint };

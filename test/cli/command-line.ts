@@ -22,20 +22,32 @@ export interface Ended {
   readonly stderr: string;
 }
 
+/** Takes no words, and gives none. */
+export const silentTerminal: Terminal = {
+  print: async () => {},
+  note: () => {},
+  readInput: async () => Buffer.alloc(0),
+  columns: undefined,
+  progress: { isTerminal: false, write: () => {} },
+};
+
 /** Runs one command in this process, which costs a hundredth of a process of its own. */
-export async function runCli(args: readonly string[], stdin = ""): Promise<Ended> {
+export async function runCli(args: readonly string[], stdin: string | Buffer = ""): Promise<Ended> {
   let stdout = "";
   let stderr = "";
   const terminal: Terminal = {
+    ...silentTerminal,
     print: async (text) => {
       stdout += `${harmless(text)}\n`;
     },
     note: (text) => {
       stderr += `${harmless(text)}\n`;
     },
-    readInput: async () => Buffer.from(stdin),
-    columns: undefined,
-    progress: { isTerminal: false, write: () => {} },
+    readInput: async (bytesMax) => {
+      const bytes = Buffer.from(stdin);
+      if (bytes.length > bytesMax) throw new RangeError(`the standard input holds more than ${bytesMax} bytes`);
+      return bytes;
+    },
   };
   const code = await runCommandLine(args, terminal);
   return { code, stdout, stderr };

@@ -13,6 +13,36 @@ const index = await readFile(new URL("docs/adapters/README.md", root), "utf8");
 const entries = await readdir(new URL("client/adapters", root), { withFileTypes: true });
 const adapters = [...entries.filter((entry) => entry.isDirectory()).map(({ name }) => name), "guard"];
 
+/** Parts of the sentences for models, by which one that somebody wrote again would be known. */
+const phrases =
+  /Do not (?:call|repeat)|call did nothing|Nothing was done again|may be made (?:again|later)|had its effect is not known/;
+
+const comments = /\/\*.*?\*\/|\/\/ .*?$/gms;
+
+const sources: readonly string[] = (
+  await Promise.all(
+    ["client/adapters/", "cli/guard/"].map(async (folder) =>
+      (
+        await readdir(new URL(folder, root), { recursive: true })
+      )
+        .filter((name) => name.endsWith(".ts"))
+        .map((name) => `${folder}${name}`),
+    ),
+  )
+).flat();
+
+describe("what a model reads", () => {
+  it("stands in one place: no adapter says to it in words of its own what was done and what not to do", async () => {
+    expect(sources.length).toBeGreaterThan(30);
+    const texts = await readFile(new URL("src/tools/model-text.ts", root), "utf8");
+    expect(texts).toMatch(phrases);
+    for (const source of sources) {
+      const text = await readFile(new URL(source, root), "utf8");
+      expect(text.replaceAll(comments, ""), source).not.toMatch(phrases);
+    }
+  });
+});
+
 describe("docs/adapters", () => {
   it("quotes what the model reads, word for word", () => {
     const sentences = [

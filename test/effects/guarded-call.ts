@@ -40,7 +40,13 @@ export function modeOf(key: string): Mode {
 
 /** How a call ended for its caller. */
 export type Settled =
-  | { readonly key: string; readonly receipt: number; readonly wasReplay: boolean }
+  | {
+      readonly key: string;
+      readonly receipt: number;
+      readonly wasReplay: boolean;
+      /** False: the store was out of reach behind the fire, so that another caller may have fired and kept another receipt. */
+      readonly persisted: boolean;
+    }
   | { readonly key: string; readonly review: true };
 
 /** Calls until there is an answer: a result, or that somebody has to find out. */
@@ -48,7 +54,8 @@ export async function callUntilSettled(calls: ToolCalls, serviceUrl: string, key
   for (;;) {
     try {
       const outcome = await runOnce(calls, serviceUrl, key);
-      return { key, receipt: outcome.result.receipt, wasReplay: outcome.was_replay };
+      const { result, was_replay: wasReplay, persisted } = outcome;
+      return { key, receipt: result.receipt, wasReplay, persisted };
     } catch (error) {
       if (error instanceof NeedsReviewError) return { key, review: true };
       // The store or the service cannot be reached, the claim was lost, somebody else is at work: the same call again.

@@ -10,7 +10,12 @@ describe("the judge of effects", () => {
     receipt,
     hasEffect,
   });
-  const told = (key: string, receipt: number): Settled => ({ key, receipt, wasReplay: false });
+  const told = (key: string, receipt: number, persisted = true): Settled => ({
+    key,
+    receipt,
+    wasReplay: false,
+    persisted,
+  });
 
   it("accepts what is promised", () => {
     judgeEffects(["keyed-1"], [fire("keyed-1", 1, 1), fire("keyed-1", 5, 1, false)], [told("keyed-1", 1)]);
@@ -19,6 +24,8 @@ describe("the judge of effects", () => {
       [fire("bare-1", 1, 1), fire("bare-1", 5, 2)],
       [told("bare-1", 2), { key: "bare-1", review: true }],
     );
+    const unstored = told("bare-1", 1, false);
+    judgeEffects(["bare-1"], [fire("bare-1", 1, 1), fire("bare-1", 5, 2)], [unstored, told("bare-1", 2)]);
     judgeEffects(["review-1"], [fire("review-1", 1, 1)], [told("review-1", 1)]);
   });
 
@@ -53,6 +60,8 @@ describe("the judge of effects", () => {
       "2 results",
     ],
     ["a result out of nowhere", "bare-1", [fire("bare-1", 1, 1)], [told("bare-1", 7)], "no fire had"],
+    ["one out of nowhere that was not stored", "bare-1", [fire("bare-1", 1, 1)], [told("bare-1", 7, false)], "no fire"],
+    ["nothing stored in the end", "bare-1", [fire("bare-1", 1, 1)], [told("bare-1", 1, false)], "0 results"],
   ] as const)("finds %s", (_, key, arrivals, settled, problem) => {
     expect(() => judgeEffects([key], arrivals, settled)).toThrow(problem);
   });

@@ -19,10 +19,12 @@ export function judgeEffects(keys: readonly string[], arrivals: readonly Arrival
       throw broken(key, `has had ${effects} effects although the service takes its key`, fires);
     if (mode === "review" && fires.length > 1) throw broken(key, `was fired ${fires.length} times under review`, fires);
     const answers = settled.filter((answer) => answer.key === key);
-    const receipts = new Set(answers.flatMap((answer) => ("receipt" in answer ? [answer.receipt] : [])));
-    if (receipts.size !== 1) throw broken(key, `has given its callers ${receipts.size} results`, fires);
-    const [receipt] = receipts;
-    if (!fires.some((fire) => fire.receipt === receipt)) throw broken(key, "has a result that no fire had", fires);
+    const told = answers.flatMap((answer) => ("receipt" in answer ? [answer] : []));
+    if (told.some(({ receipt }) => !fires.some((fire) => fire.receipt === receipt))) {
+      throw broken(key, "has a result that no fire had", fires);
+    }
+    const kept = new Set(told.flatMap(({ receipt, persisted }) => (persisted ? [receipt] : [])));
+    if (kept.size !== 1) throw broken(key, `has given its callers ${kept.size} results that were stored`, fires);
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { engineLimits } from "../../src/base/limits.js";
 import { ManualClock } from "../../src/base/manual-clock.js";
+import { logKey } from "../../src/level/keys.js";
 import { openFaultyStore, settle, stateOf } from "./faulty-level.js";
 
 describe("a slow watcher", () => {
@@ -20,6 +21,24 @@ describe("a slow watcher", () => {
     }
     expect(revisions).toEqual(Array.from({ length: count + 1 }, (_, n) => n + 1));
     expect(store.stats().watchers).toBe(0);
+    await store.close();
+  });
+
+  it.each([
+    ["commits", engineLimits.watchBufferCommitsMax + 1, ""],
+    ["bytes", 6, "x".repeat(Math.floor(engineLimits.watchBufferBytesMax / 5))],
+  ])("has nothing kept for it in memory beyond a bound of %s, and no writer waits for it", async (_, count, text) => {
+    const { store, level } = await openFaultyStore();
+    const watch = store.watch();
+    // With nobody reading, each of these is answered.
+    for (let n = 1; n <= count; n++) await store.put({ shape: "note", id: `${n % 7}`, set: { text } });
+    // What it is told now can only come from the log: where an entry is gone from there, it cannot be told of it.
+    await level.del(logKey(2));
+    await expect(
+      (async () => {
+        for (let n = 1; n <= count; n++) await watch.next();
+      })(),
+    ).rejects.toMatchObject({ code: "store_damaged" });
     await store.close();
   });
 

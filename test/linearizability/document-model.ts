@@ -1,56 +1,23 @@
-import type { Model, Operation } from "./checker.js";
+import type { Model } from "./checker.js";
+import type {
+  HistoryOperation,
+  Input,
+  ModelChange,
+  ModelCondition,
+  ModelFields,
+  Output,
+  Request,
+  Seen,
+} from "./history-types.js";
 
 /*
- * What a few documents of a store may answer, as the contract says: conditions, revisions that only grow, deadlines. Values are
- * numbers, one for each write, so that every read names its write.
+ * What a few documents of a store may answer, as the contract says: conditions, merge patches, revisions that only grow,
+ * deadlines, snapshots.
  */
 
-/** A condition of one operation. */
-export type ModelCondition =
-  | { readonly exists: boolean }
-  | { readonly revision: number }
-  /** The document's value. */
-  | { readonly value: number };
-
-/** One change of a write. */
-export interface ModelChange {
-  readonly id: string;
-  /** null: delete. */
-  readonly value: number | null;
-  /** Milliseconds; absent: for ever. */
-  readonly ttl?: number | undefined;
-  readonly condition?: ModelCondition | undefined;
-}
-
-/** What a client asked for. Between `earliest` and `latest` lies the store's now, whenever the operation took effect. */
-export type Input = (
-  | { readonly kind: "get"; readonly id: string }
-  | { readonly kind: "write"; readonly changes: readonly ModelChange[] }
-) & {
-  readonly earliest: number;
-  /** For an unknown outcome Infinity. */
-  readonly latest: number;
-};
-
-/** A document as an answer shows it. */
-export interface Seen {
-  readonly value: number;
-  readonly revision: number;
-  /** Milliseconds since 1970; null: none. */
-  readonly deadline: number | null;
-}
-
-/** What it was answered. */
-export type Output =
-  | ({ readonly kind: "found" } & Seen)
-  | { readonly kind: "absent" }
-  /** @param deadlines of each change, milliseconds since 1970; null: none */
-  | { readonly kind: "written"; readonly revision: number; readonly deadlines: readonly (number | null)[] }
-  /** The condition of that change does not hold, and what is there instead. */
-  | { readonly kind: "refused"; readonly change: number; readonly current: Seen | null };
-
-interface ModelDocument {
-  readonly value: number;
+/** A document that is there, unless its deadline is over. */
+export interface ModelDocument {
+  readonly fields: ModelFields;
   /** undefined: the write's answer was lost, and no reader has told since. */
   readonly revision: number | undefined;
   /** It is beyond this. */
@@ -59,130 +26,202 @@ interface ModelDocument {
   readonly deadline: number | null | { readonly from: number };
 }
 
-/** The documents that are there, and what is known of revision and time. */
+/** The documents that are there, and the newest revision that is known. */
 export interface State {
   readonly documents: { readonly [id: string]: ModelDocument };
-  /** The newest revision that is known. */
   readonly revision: number;
-  /** The store's now is not before this. */
-  readonly now: number;
 }
 
+type Answer<Kind extends Output["kind"]> = Output & { readonly kind: Kind };
+type Asked<Kind extends Request["kind"]> = Input & { readonly kind: Kind };
+
 export const documentModel: Model<State, Input, Output> = {
-  initial: { documents: {}, revision: 0, now: 0 },
-  step: (state, input, output) => (input.kind === "get" ? read(state, input, output) : write(state, input, output)),
-  textOf: ({ documents, revision, now }) => {
+  initial: { documents: {}, revision: 0 },
+  step: (state, input, output) => {
+    const told = output?.now ?? nowOf(input, output);
+    if (told !== undefined && (told < input.earliest || told > input.latest)) return [];
+    const then = told === undefined ? input : { ...input, earliest: told, latest: told };
+    if (then.kind === "write") return write(state, then, output);
+    // A read whose answer was lost changes nothing.
+    if (output === undefined) return [state];
+    if (then.kind === "read") return output.kind === "read" ? read(state, then, then.ids, output.documents) : [];
+    return output.kind === "page" ? list(state, then, output) : [];
+  },
+  textOf: ({ documents, revision }) => {
     const entries = Object.entries(documents).sort(([a], [b]) => (a < b ? -1 : 1));
     return JSON.stringify([
       revision,
-      now,
-      entries.map(([id, each]) => [id, each.value, each.revision ?? -each.after, each.deadline]),
+      entries.map(([id, each]) => [id, sorted(each.fields), each.revision ?? -each.after, each.deadline]),
     ]);
   },
 };
 
-type Reading = Input & { readonly kind: "get" };
-type Writing = Input & { readonly kind: "write" };
-
-function read(state: State, input: Reading, output: Output | undefined): readonly State[] {
-  // A read whose answer was lost changes nothing.
-  if (output === undefined) return [state];
-  return lookAt(state, input, input.id).flatMap(({ state: seen, document }) => {
-    if (output.kind === "absent") return document === undefined ? [seen] : [];
-    return output.kind === "found" && document !== undefined ? match(seen, input.id, document, output) : [];
-  });
+function sorted(fields: ModelFields): readonly (readonly [string, number])[] {
+  return Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-function write(state: State, input: Writing, output: Output | undefined): readonly State[] {
-  let branches: readonly { readonly state: State; readonly refused: number | undefined }[] = [
-    { state, refused: undefined },
-  ];
-  for (const [index, change] of input.changes.entries()) {
-    branches = branches.flatMap((branch) => {
-      if (branch.refused !== undefined) return [branch];
-      return judge(branch.state, input, change).map(({ state: seen, holds }) => ({
-        state: seen,
-        refused: holds ? undefined : index,
-      }));
-    });
+function read(
+  state: State,
+  input: Input,
+  ids: readonly string[],
+  documents: readonly (Seen | null)[],
+): readonly State[] {
+  let states: readonly State[] = [state];
+  for (const [index, id] of ids.entries()) {
+    const seen = documents[index] ?? null;
+    if (seen !== null && seen.deadline !== null && seen.deadline <= input.earliest) return [];
+    states = states.flatMap((each) => lookAt(each, input, id).flatMap((found) => matches(found, id, seen)));
   }
-  return branches.flatMap((branch) => conclude(branch.state, branch.refused, input, output));
+  return states;
+}
+
+function matches({ state, document }: Found, id: string, seen: Seen | null): readonly State[] {
+  if (seen === null || document === undefined) return seen === null && document === undefined ? [state] : [];
+  return match(state, id, document, seen);
+}
+
+/** A page shows all that is there from where it begins to where the next one does. */
+function list(state: State, input: Asked<"list">, output: Answer<"page">): readonly State[] {
+  const { prefix, after, reverse, limit } = input;
+  const { documents, next, revision } = output;
+  const isBefore = (one: string, other: string): boolean => (reverse ? one > other : one < other);
+  const isCovered = (id: string): boolean =>
+    id.startsWith(prefix) && (after === undefined || isBefore(after, id)) && (next === null || !isBefore(next, id));
+  const shown = new Map(documents.map((document) => [document.id, document]));
+  const ids = documents.map(({ id }) => id);
+  if (documents.length > limit || shown.size !== documents.length || !ids.every(isCovered)) return [];
+  if (ids.some((id, index) => index > 0 && !isBefore(ids[index - 1] ?? "", id))) return [];
+  const asked = [...new Set([...Object.keys(state.documents).filter(isCovered), ...ids])];
+  const seen = asked.map((id) => shown.get(id) ?? null);
+  return read(state, input, asked, seen).flatMap((each) => (each.revision > revision ? [] : [{ ...each, revision }]));
+}
+
+interface Branch {
+  readonly state: State;
+  readonly failed: readonly number[];
+  readonly isMissing: boolean;
+}
+
+function write(state: State, input: Asked<"write">, output: Output | undefined): readonly State[] {
+  let branches: readonly Branch[] = [{ state, failed: [], isMissing: false }];
+  for (const [index, change] of input.changes.entries()) {
+    branches = branches.flatMap(({ state: before, failed, isMissing }) =>
+      judge(before, input, change).map(({ state: seen, document, holds }) => ({
+        state: seen,
+        failed: holds ? failed : [...failed, index],
+        isMissing: isMissing || (holds && change.kind === "patch" && document === undefined),
+      })),
+    );
+  }
+  return branches.flatMap((branch) => conclude(branch, input, output));
 }
 
 function conclude(
-  state: State,
-  refused: number | undefined,
-  input: Writing,
+  { state, failed, isMissing }: Branch,
+  input: Asked<"write">,
   output: Output | undefined,
 ): readonly State[] {
-  if (output === undefined)
-    return refused === undefined ? apply(state, input, undefined, Math.max(state.now, input.earliest)) : [];
+  const succeeds = failed.length === 0 && !isMissing;
+  if (output === undefined) return succeeds ? [apply(state, input, undefined)] : [];
+  if (output.kind === "missing") return failed.length === 0 && isMissing ? [state] : [];
   if (output.kind === "refused") {
-    if (refused !== output.change) return [];
-    const id = input.changes[refused]?.id ?? "";
-    return lookAt(state, input, id).flatMap(({ state: seen, document }) => {
-      if (output.current === null) return document === undefined ? [seen] : [];
-      return document === undefined ? [] : match(seen, id, document, output.current);
-    });
+    const told = output.failures.map(({ change }) => change);
+    if (told.length === 0 || told.join() !== failed.join()) return [];
+    const ids = failed.map((index) => input.changes[index]?.id ?? "");
+    return read(
+      state,
+      input,
+      ids,
+      output.failures.map(({ current }) => current),
+    );
   }
-  if (output.kind !== "written" || refused !== undefined) return [];
-  // A delete of what is absent changes nothing, and answers the store's current revision.
-  const changes = input.changes.some(({ id, value }) => value !== null || state.documents[id] !== undefined);
+  if (output.kind !== "written" || !succeeds) return [];
+  // A write that changes nothing answers the store's current revision.
+  const changes = input.changes.some(
+    ({ id, kind }) => kind === "put" || kind === "patch" || (kind === "delete" && state.documents[id] !== undefined),
+  );
   if (changes ? output.revision <= state.revision : output.revision < state.revision) return [];
-  const now = nowOf(input, output, state);
-  return now === undefined ? [] : apply({ ...state, now }, input, output.revision, now);
+  const after = apply(state, input, output);
+  return input.changes.every((change, index) => isTrue(state, after, change, output.results[index])) ? [after] : [];
 }
 
-/** The store's now, which a deadline tells to the millisecond; undefined: no such now is possible. */
-function nowOf(input: Writing, output: Output & { readonly kind: "written" }, state: State): number | undefined {
-  let now: number | undefined;
-  for (const [index, { value, ttl }] of input.changes.entries()) {
-    const deadline = output.deadlines[index] ?? null;
-    if (value === null || ttl === undefined) {
-      if (deadline !== null) return undefined;
-      continue;
-    }
-    if (deadline === null) return undefined;
-    const told = deadline - ttl;
-    if (now !== undefined && told !== now) return undefined;
-    now = told;
+/** Whether the answer tells of a change what it did. */
+function isTrue(
+  before: State,
+  after: State,
+  { id, kind }: ModelChange,
+  result: Answer<"written">["results"][number] | undefined,
+): boolean {
+  if (result === undefined) return false;
+  if (kind === "delete" || kind === "check") return result.deadline === null && !result.created;
+  const deadline = after.documents[id]?.deadline;
+  const fits =
+    typeof deadline === "object" && deadline !== null
+      ? result.deadline !== null && result.deadline >= deadline.from
+      : deadline === result.deadline;
+  return fits && result.created === (before.documents[id] === undefined);
+}
+
+/** The store's now, which a new deadline tells to the millisecond; before all time: two of them disagree. */
+function nowOf(input: Input, output: Output | undefined): number | undefined {
+  if (input.kind !== "write" || output?.kind !== "written") return undefined;
+  const told = new Set<number>();
+  for (const [index, change] of input.changes.entries()) {
+    const deadline = output.results[index]?.deadline ?? null;
+    const ttl = change.kind === "put" || change.kind === "patch" ? change.ttl : undefined;
+    if (typeof ttl === "number" && deadline !== null) told.add(deadline - ttl);
   }
-  if (now === undefined) return Math.max(state.now, input.earliest);
-  return now >= Math.max(state.now, input.earliest) && now <= input.latest ? now : undefined;
+  const [now] = told;
+  return told.size > 1 ? Number.NEGATIVE_INFINITY : now;
 }
 
-function apply(state: State, input: Writing, revision: number | undefined, now: number): readonly State[] {
+function apply(state: State, input: Asked<"write">, output: Answer<"written"> | undefined): State {
   const documents: { [id: string]: ModelDocument } = { ...state.documents };
-  for (const { id, value, ttl } of input.changes) {
-    if (value === null) {
+  for (const change of input.changes) {
+    const { id, kind } = change;
+    if (kind === "check") continue;
+    if (kind === "delete") {
       delete documents[id];
       continue;
     }
-    const end = ttl === undefined ? null : now + ttl;
-    // Of a write whose answer was lost it is only known when it was written at the earliest.
-    const deadline = end === null || revision !== undefined ? end : { from: end };
-    documents[id] = { value, revision, after: state.revision, deadline };
+    const before = state.documents[id];
+    const fields = kind === "put" ? change.fields : merged(before?.fields ?? {}, change.merge ?? {});
+    let deadline = kind === "put" || before === undefined ? null : before.deadline;
+    if (change.ttl === null) deadline = null;
+    else if (change.ttl !== undefined) {
+      const end = input.earliest + change.ttl;
+      // Of a write whose answer was lost it is only known when it was written at the earliest.
+      deadline = output === undefined ? { from: end } : end;
+    }
+    documents[id] = { fields, revision: output?.revision, after: state.revision, deadline };
   }
-  return [{ documents, revision: Math.max(state.revision, revision ?? 0), now }];
+  return { documents, revision: Math.max(state.revision, output?.revision ?? 0) };
+}
+
+function merged(fields: ModelFields, merge: { readonly [name: string]: number | null }): ModelFields {
+  const kept: { [name: string]: number } = {};
+  for (const [name, value] of Object.entries({ ...fields, ...merge })) {
+    if (value !== null) kept[name] = value;
+  }
+  return kept;
+}
+
+interface Found {
+  readonly state: State;
+  readonly document: ModelDocument | undefined;
 }
 
 /** A document as it may be at the operation's instant: there, or gone since its deadline. */
-function lookAt(
-  state: State,
-  input: Input,
-  id: string,
-): readonly { readonly state: State; readonly document: ModelDocument | undefined }[] {
+function lookAt(state: State, { earliest, latest }: Input, id: string): readonly Found[] {
   const document = state.documents[id];
-  const now = Math.max(state.now, input.earliest);
-  if (document === undefined || document.deadline === null) return [{ state: { ...state, now }, document }];
+  if (document === undefined || document.deadline === null) return [{ state, document }];
   const { [id]: _, ...others } = state.documents;
-  const gone = { ...state, documents: others };
   const { deadline } = document;
   const isKnown = typeof deadline === "number";
   const end = isKnown ? deadline : deadline.from;
   return [
-    ...(now < end || !isKnown ? [{ state: { ...state, now }, document }] : []),
-    ...(input.latest >= end ? [{ state: { ...gone, now: Math.max(now, end) }, document: undefined }] : []),
+    ...(earliest < end || !isKnown ? [{ state, document }] : []),
+    ...(latest >= end ? [{ state: { ...state, documents: others }, document: undefined }] : []),
   ];
 }
 
@@ -190,27 +229,33 @@ function judge(
   state: State,
   input: Input,
   { id, condition }: ModelChange,
-): readonly { readonly state: State; readonly holds: boolean }[] {
-  return lookAt(state, input, id).flatMap(({ state: seen, document }) => {
-    if (condition === undefined) return [{ state: seen, holds: true }];
-    if ("exists" in condition) return [{ state: seen, holds: condition.exists === (document !== undefined) }];
-    if ("value" in condition) return [{ state: seen, holds: document?.value === condition.value }];
-    if (document === undefined) return [{ state: seen, holds: false }];
-    if (document.revision !== undefined) return [{ state: seen, holds: document.revision === condition.revision }];
+): readonly (Found & { readonly holds: boolean })[] {
+  return lookAt(state, input, id).flatMap((found) => {
+    const { state: seen, document } = found;
+    if (condition === undefined) return [{ ...found, holds: true }];
+    if (document === undefined) return [{ ...found, holds: isOnlyAbsence(condition) }];
+    const { exists, revision, fields = {} } = condition;
+    const fits = exists !== false && Object.entries(fields).every(([name, value]) => document.fields[name] === value);
+    if (!fits || revision === undefined) return [{ ...found, holds: fits }];
+    if (document.revision !== undefined) return [{ ...found, holds: document.revision === revision }];
     return [
-      ...reveal(seen, id, document, condition.revision).map((told) => ({ state: told, holds: true })),
-      { state: seen, holds: false },
+      ...reveal(seen, id, document, revision).map((told) => ({ ...found, state: told, holds: true })),
+      { ...found, holds: false },
     ];
   });
 }
 
+function isOnlyAbsence({ exists, revision, fields }: ModelCondition): boolean {
+  return exists === false && revision === undefined && fields === undefined;
+}
+
 /** The state when a document was seen so; none when it cannot have been. */
 function match(state: State, id: string, document: ModelDocument, seen: Seen): readonly State[] {
-  if (document.value !== seen.value) return [];
+  if (JSON.stringify(sorted(document.fields)) !== JSON.stringify(sorted(seen.fields))) return [];
   const { deadline } = document;
   const fits =
     typeof deadline === "object" && deadline !== null
-      ? seen.deadline !== null && seen.deadline >= deadline.from && seen.deadline > state.now
+      ? seen.deadline !== null && seen.deadline >= deadline.from
       : deadline === seen.deadline;
   return fits ? reveal(state, id, { ...document, deadline: seen.deadline }, seen.revision) : [];
 }
@@ -220,17 +265,16 @@ function reveal(state: State, id: string, document: ModelDocument, revision: num
   const isPossible = document.revision === undefined ? revision > document.after : revision === document.revision;
   if (!isPossible) return [];
   const documents = { ...state.documents, [id]: { ...document, revision } };
-  return [{ ...state, documents, revision: Math.max(state.revision, revision) }];
+  return [{ documents, revision: Math.max(state.revision, revision) }];
 }
 
 /** Parts of a history that have no document in common, each to be judged by itself: linearizability is local to them. */
-export function partsOf(
-  history: readonly Operation<Input, Output>[],
-): readonly (readonly Operation<Input, Output>[])[] {
-  const groups: { readonly ids: Set<string>; readonly operations: Operation<Input, Output>[] }[] = [];
+export function partsOf(history: readonly HistoryOperation[]): readonly (readonly HistoryOperation[])[] {
+  const written = history.flatMap(({ input }) => (input.kind === "list" ? [] : idsOf(input)));
+  const groups: { readonly ids: Set<string>; readonly operations: HistoryOperation[] }[] = [];
   for (const operation of history) {
     const { input } = operation;
-    const ids = new Set(input.kind === "get" ? [input.id] : input.changes.map(({ id }) => id));
+    const ids = new Set(input.kind === "list" ? written.filter((id) => id.startsWith(input.prefix)) : idsOf(input));
     const joined = groups.filter((group) => [...ids].some((id) => group.ids.has(id)));
     for (const group of joined) groups.splice(groups.indexOf(group), 1);
     groups.push({
@@ -239,4 +283,8 @@ export function partsOf(
     });
   }
   return groups.map(({ operations }) => operations);
+}
+
+function idsOf(input: Asked<"read"> | Asked<"write">): readonly string[] {
+  return input.kind === "read" ? input.ids : input.changes.map(({ id }) => id);
 }

@@ -1,15 +1,12 @@
 import type { AddressInfo } from "node:net";
 import { createServer } from "../../server/index.js";
 import { ManualClock } from "../../src/base/manual-clock.js";
-import type { BatchOperation, Document, DocumentStore } from "../../src/documents/contract.js";
-import { type EmbeddedStore, openStore } from "../../src/level/index.js";
+import { openStore } from "../../src/level/index.js";
+import { type Weakness, weakened } from "./weakened-store.js";
 
 /*
  * A server in a process of its own, whose store has a clock that only messages move.
  */
-
-/** A promise that the store is made to break, to see that the checker finds it. */
-export type Weakness = "forgets_write_ids" | "reads_stale";
 
 /** What it is told. */
 export type ServerMessage =
@@ -30,25 +27,5 @@ process.on("message", async (message: ServerMessage) => {
   await app.listen({ host: "127.0.0.1", port: 0 });
   process.send?.({ port: (app.server.address() as AddressInfo).port, now: store.now() });
 });
-function weakened(store: EmbeddedStore, weakness: Weakness): DocumentStore {
-  const remembered = new Map<string, Document | undefined>();
-  return new Proxy<DocumentStore>(store, {
-    get: (target, name) => {
-      if (name === "batch" && weakness === "forgets_write_ids") {
-        return (operations: readonly BatchOperation[]) => target.batch(operations);
-      }
-      if (name === "getDocument" && weakness === "reads_stale") {
-        return async (shape: string, id: string) => {
-          const before = remembered.get(id);
-          remembered.set(id, await target.getDocument(shape, id));
-          return before ?? remembered.get(id);
-        };
-      }
-      const member: unknown = Reflect.get(target, name);
-      return typeof member === "function" ? member.bind(target) : member;
-    },
-  });
-}
-
 // Without whoever started it there is nothing to serve for.
 process.on("disconnect", () => process.exit(0));

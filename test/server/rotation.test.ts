@@ -3,13 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { pino } from "pino";
-import { expect, onTestFinished, test } from "vitest";
-import { newToken, type TokenEntry, Tokens } from "../../server/index.js";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { newToken, serve, type TokenEntry, Tokens } from "../../server/index.js";
 import { reloadWhenChanged } from "../../server/reload/reloading.js";
 import { reloadableTokens } from "../../server/reload/tokens-reload.js";
 import { unaskedLookMs, type WatchFolder } from "../../server/reload/watched-files.js";
 import { systemClock } from "../../src/base/clock.js";
 import { ManualClock } from "../../src/base/manual-clock.js";
+import { openMemoryStore } from "../../src/level/index.js";
 import { EventReader } from "./events.js";
 import { until } from "./gate.js";
 import { problemOf, startServer } from "./test-server.js";
@@ -232,4 +233,32 @@ test("tokens that are not valid replace nothing", () => {
     expect.objectContaining({ path: "tokens[0].name" }),
   );
   expect(tokens.authenticate(bearer(worker).authorization, 0).tokenName).toBe("worker");
+});
+
+test("while a changed file is refused, a metric says so, until it is put right", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "oncekv-rotation-"));
+  const file = join(folder, "tokens.json");
+  const watcher = newToken("watcher", all);
+  await writeFile(file, JSON.stringify({ tokens: [watcher.entry] }));
+  const store = await openMemoryStore();
+  const server = await serve({ store, port: 0, tokensFile: file, logLevel: "silent" });
+  onTestFinished(async () => {
+    await server.close();
+    await store.close();
+    await rm(folder, { recursive: true });
+  });
+  const metrics = async (): Promise<string[]> => {
+    const answer = await fetch(`${server.url}/metrics`, { headers: bearer(watcher) });
+    return (await answer.text()).split("\n").filter((line) => line.startsWith("oncekv_reload"));
+  };
+  expect(await metrics()).toEqual([
+    'oncekv_reload_refused{files="tokens"} 0',
+    'oncekv_reload_refusals_total{files="tokens"} 0',
+  ]);
+  await writeFile(file, "{");
+  await vi.waitFor(async () => expect(await metrics()).toContain('oncekv_reload_refused{files="tokens"} 1'), 30_000);
+  await writeFile(file, JSON.stringify({ tokens: [watcher.entry] }));
+  await vi.waitFor(async () => expect(await metrics()).toContain('oncekv_reload_refused{files="tokens"} 0'), 30_000);
+  const [, refusals = ""] = await metrics();
+  expect(refusals).toMatch(/^oncekv_reload_refusals_total\{files="tokens"\} [1-9]/);
 });

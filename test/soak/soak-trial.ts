@@ -23,7 +23,7 @@ export const soakTrial: Trial = {
 /** Runs the load in a process of its own and gives what each stretch has left behind. */
 export async function soak(
   seed: SeededRandom["seed"],
-  options: { readonly stretches: number; readonly rounds: number; readonly leak?: "memory" | "watches" },
+  options: { readonly stretches: number; readonly rounds: number; readonly leak?: "memory" | "watches" | "disk" },
 ): Promise<Measured[]> {
   const folder = await mkdtemp(join(tmpdir(), "oncekv-soak-"));
   try {

@@ -1,5 +1,7 @@
+import { commandLineTrial } from "../cli/command-line-trial.js";
 import { effectsTrial } from "../effects/effects-trial.js";
 import { expiryStress } from "../expiry/expiry-stress.js";
+import { httpInput } from "../fuzz/http-input.js";
 import { crashImages } from "../images/crash-images.js";
 import { historiesTrial } from "../linearizability/histories-trial.js";
 import { repairTrial } from "../repair/repair-trial.js";
@@ -21,5 +23,7 @@ export const trials: readonly Trial[] = [
   tokenRotation(),
   backupTrial,
   repairTrial,
+  commandLineTrial(),
   soakTrial,
+  httpInput(1000),
 ];

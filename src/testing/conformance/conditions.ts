@@ -56,7 +56,7 @@ export function conditionCases(register: Register): void {
     assert.equal(await store.get(shape, "a"), undefined);
   });
 
-  register("a revision of a life that ended never matches again", async ({ store, shape }) => {
+  register("a revision of a life that ended never matches again", async ({ store, shape, pass }) => {
     const old = await store.put({ shape, id: "a", set: { n: 1 } });
     await store.delete({ shape, id: "a" });
     await failsOneCondition(() => store.put({ shape, id: "a", set: {}, if_match: { revision: old.revision } }));
@@ -64,6 +64,11 @@ export function conditionCases(register: Register): void {
     await failsOneCondition(() => store.put({ shape, id: "a", set: {}, if_match: { revision: old.revision } }));
     await failsOneCondition(() => store.delete({ shape, id: "a", if_match: { revision: old.revision } }));
     assert.deepEqual(await store.get(shape, "a"), { n: 1 });
+    const expired = await store.put({ shape, id: "b", set: { n: 1 }, ttl: 0.2 });
+    await pass(250);
+    const { revision } = await store.put({ shape, id: "b", set: { n: 1 } });
+    assert.ok(revision > expired.revision);
+    await failsOneCondition(() => store.put({ shape, id: "b", set: {}, if_match: { revision: expired.revision } }));
   });
 
   register("fields match when each named one is there and equal, whatever else is there", async ({ store, shape }) => {
