@@ -150,6 +150,7 @@ export function createWatchingServer(options: ServerOptions, reloads: ReloadCoun
   app.addHook("onClose", async () => {
     drain.finish();
     load.finish();
+    waitingEvents.finish();
     // Nobody waits for an answer any more: what is left are claims that are taken back, each of which gets one more try.
     await served.calls.close({ timeout: 0 });
   });

@@ -43,12 +43,12 @@ export class EventStream {
   /** Sends a commit, or a bookmark when it has no changes. Resolves when the reader can take more, or is gone. */
   sendCommit(commit: Commit): Promise<void> {
     const event = commit.changes.length === 0 ? "event: bookmark\n" : "";
-    return this.#write(`${event}id: ${commit.revision}\ndata: ${JSON.stringify(commit)}\n\n`);
+    return this.#write(() => `${event}id: ${commit.revision}\ndata: ${JSON.stringify(commit)}\n\n`);
   }
 
   /** Tells why the stream ends. */
   sendProblem(problem: Problem): Promise<void> {
-    return this.#write(`event: error\ndata: ${JSON.stringify(problem)}\n\n`);
+    return this.#write(() => `event: error\ndata: ${JSON.stringify(problem)}\n\n`);
   }
 
   /** Ends the stream; what was sent still arrives. */
@@ -57,23 +57,36 @@ export class EventStream {
     if (!this.#response.destroyed) this.#response.end();
   }
 
-  #write(text: string): Promise<void> {
-    this.#armHeartbeat();
-    const response = this.#response;
-    if (response.destroyed || response.write(text)) return Promise.resolve();
-    this.#blocked = true;
+  /** The text is made when there is room for it. */
+  #write(textOf: () => string): Promise<void> {
     return new Promise((resolve) => {
-      const taken = this.#waitingEvents.wait(text.length, () => response.destroy());
-      const onReady = (): void => {
-        taken();
-        response.off("drain", onReady);
-        response.off("close", onReady);
-        this.#blocked = false;
-        resolve();
-      };
-      response.on("drain", onReady);
-      response.on("close", onReady);
+      this.#waitingEvents.whenRoom(() => this.#writeNow(textOf, resolve));
     });
+  }
+
+  #writeNow(textOf: () => string, onTaken: () => void): void {
+    const response = this.#response;
+    if (response.destroyed) {
+      onTaken();
+      return;
+    }
+    this.#armHeartbeat();
+    const text = textOf();
+    if (response.write(text)) {
+      onTaken();
+      return;
+    }
+    this.#blocked = true;
+    const forget = this.#waitingEvents.wait(text.length, () => response.destroy());
+    const onReady = (): void => {
+      response.off("drain", onReady);
+      response.off("close", onReady);
+      this.#blocked = false;
+      forget();
+      onTaken();
+    };
+    response.on("drain", onReady);
+    response.on("close", onReady);
   }
 
   /** Proxies cut a quiet connection, and a comment is the least that keeps it alive. */

@@ -1,9 +1,8 @@
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
-import type { FastifyInstance, FastifyReply } from "fastify";
-import { OnceKvError } from "../../src/base/errors.js";
-import { sendRead } from "../answer.js";
-import { accessOf, loadOf, type ServerContext } from "../context.js";
+import type { FastifyInstance } from "fastify";
+import { accessOf, type ServerContext } from "../context.js";
 import { keysBodyBytesMax } from "../limits.js";
+import { sendPage } from "../page-answers.js";
 import { refuseConditions } from "../precondition-headers.js";
 import { getManyBody, listQuery, noQuery, shapePath } from "../schemas/requests.js";
 import { describeRoute } from "../schemas/route-schema.js";
@@ -11,17 +10,8 @@ import { describeRoute } from "../schemas/route-schema.js";
 /** Reading many documents: a page of a shape, or those that are named. */
 export function listRoutes(plainApp: FastifyInstance, context: ServerContext): void {
   const app = plainApp.withTypeProvider<TypeBoxTypeProvider>();
-  const { store, drain, pages } = context;
+  const { store } = context;
   const { limits } = store;
-
-  /** Reads and sends what may be large. How large it becomes is not known before, so that few are in the making at a time. */
-  function answerInTurn(reply: FastifyReply, read: () => Promise<object>): Promise<void> {
-    return pages.take(async () => {
-      if (reply.raw.destroyed) throw new OnceKvError("unavailable", "the client has gone");
-      loadOf(reply.request)?.checkAnswer(limits.listBytesMax);
-      sendRead(drain, reply, JSON.stringify(await read()));
-    });
-  }
 
   app.get(
     "/v1/documents/:shape",
@@ -30,7 +20,7 @@ export function listRoutes(plainApp: FastifyInstance, context: ServerContext): v
       const { shape } = request.params;
       accessOf(request).requireRead(shape);
       refuseConditions(request.headers);
-      await answerInTurn(reply, () => store.list(shape, request.query));
+      await sendPage(context, reply, () => store.list(shape, request.query));
     },
   );
 
@@ -45,7 +35,7 @@ export function listRoutes(plainApp: FastifyInstance, context: ServerContext): v
       const access = accessOf(request);
       for (const key of keys) access.requireRead(key.shape);
       refuseConditions(request.headers);
-      await answerInTurn(reply, async () => {
+      await sendPage(context, reply, async () => {
         const found = await store.getMany(keys);
         return { documents: found.map((document) => document ?? null) };
       });

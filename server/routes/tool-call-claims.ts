@@ -5,7 +5,7 @@ import { InvalidRequestError } from "../../src/base/errors.js";
 import { isWellFormed } from "../../src/documents/well-formed.js";
 import type { RemoteClaimantName } from "../../src/tool-calls/remote-claims.js";
 import type { Access } from "../access/access.js";
-import { jsonType, sendText } from "../answer.js";
+import { jsonType, sendRead, sendText } from "../answer.js";
 import { callShape } from "../call-shape.js";
 import { accessOf, type ServerContext } from "../context.js";
 import { claimIdFor, idempotencyKey } from "../idempotency-key.js";
@@ -44,7 +44,10 @@ export function toolCallClaimRoutes(plainApp: FastifyInstance, context: ServerCo
       if (answer === undefined) return;
       const { value } = answer;
       if (value.claimed && value.recognised === true) reply.header("idempotent-replayed", "true");
-      sendText(drain, reply, 200, jsonType, JSON.stringify(value));
+      const text = JSON.stringify(value);
+      // What somebody else has stored can be asked for again; a claim that was given out must be told.
+      if (value.claimed) sendText(drain, reply, 200, jsonType, text);
+      else sendRead(drain, reply, text);
     },
   );
 

@@ -4,11 +4,12 @@ import { Type } from "typebox";
 import { type ErrorCode, OnceKvError } from "../../src/base/errors.js";
 import type { KnownOutcome } from "../../src/tool-calls/index.js";
 import type { Access } from "../access/access.js";
-import { jsonType, sendText } from "../answer.js";
+import { jsonType, sendRead, sendText } from "../answer.js";
 import { noteAs } from "../answer-log.js";
 import { callShape } from "../call-shape.js";
 import { accessOf, type ServerContext } from "../context.js";
 import { writeBodyBytesMax } from "../limits.js";
+import { sendPage } from "../page-answers.js";
 import { refuseConditions } from "../precondition-headers.js";
 import { preferredWait } from "../prefer-header.js";
 import { waitHeader } from "../schemas/answers.js";
@@ -41,8 +42,7 @@ export function toolCallRecordRoutes(plainApp: FastifyInstance, context: ServerC
     { schema: { querystring: callListQuery(limits), ...listDescription() } },
     async (request, reply) => {
       requireRead(request);
-      const page = await inRequestWords(() => calls.list(request.query));
-      sendText(drain, reply, 200, jsonType, JSON.stringify(page));
+      await sendPage(context, reply, () => inRequestWords(() => calls.list(request.query)));
     },
   );
 
@@ -54,7 +54,7 @@ export function toolCallRecordRoutes(plainApp: FastifyInstance, context: ServerC
       const { key } = request.params;
       const document = await inRequestWords(() => calls.get(key));
       if (document === undefined) throw noCall(key);
-      sendText(drain, reply, 200, jsonType, JSON.stringify(document));
+      sendRead(drain, reply, JSON.stringify(document));
     },
   );
 
@@ -77,7 +77,7 @@ export function toolCallRecordRoutes(plainApp: FastifyInstance, context: ServerC
       );
       if (answer === undefined) return;
       if (answer.value === undefined) throw noCall(key);
-      sendText(drain, reply, 200, jsonType, JSON.stringify(answer.value));
+      sendRead(drain, reply, JSON.stringify(answer.value));
     },
   );
 
