@@ -143,12 +143,15 @@ const boundMax = 2 ** 31 - 1;
 /** What a server of Node is told about its connections, besides the times that Fastify passes on by itself. */
 export function connectionTimes(limits: ServerLimits): {
   readonly headersTimeout: number;
+  readonly requestTimeout: number;
   readonly connectionsCheckingInterval: number;
   readonly keepAlive: boolean;
   readonly keepAliveInitialDelay: number;
 } {
   return {
     headersTimeout: Math.min(limits.headersMs, limits.requestMs),
+    // Fastify sets this one later, and Node compares both before that.
+    requestTimeout: limits.requestMs,
     connectionsCheckingInterval: Math.min(limits.lateRequestsMs, limits.headersMs, limits.requestMs),
     keepAlive: true,
     keepAliveInitialDelay: limits.probeMs,

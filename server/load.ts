@@ -186,6 +186,8 @@ export class RequestLoad {
 
   /** Ends the connection. */
   cut(): void {
+    // It is cut once; that it is gone is told in a later turn of the event loop.
+    this.#answeredAt = undefined;
     this.#response.destroy();
   }
 

@@ -11,7 +11,6 @@ export function makeTlsServer(pair: TlsKeyPair, limits: ServerLimits, onRequest:
       ...secureContext(pair),
       ALPNProtocols: ["http/1.1"],
       handshakeTimeout: limits.handshakeMs,
-      requestTimeout: limits.requestMs,
       keepAliveTimeout: limits.keepAliveMs,
       ...connectionTimes(limits),
     },

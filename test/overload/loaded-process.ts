@@ -3,7 +3,7 @@
  */
 import type { AddressInfo } from "node:net";
 import { createServer, type ServerBounds } from "../../server/index.js";
-import { openStore } from "../../src/level/index.js";
+import { type EmbeddedStore, openStore } from "../../src/level/index.js";
 
 export type LoadedMessage =
   | { readonly kind: "open"; readonly dataDir: string; readonly bounds: ServerBounds }
@@ -25,7 +25,7 @@ export interface MeasuredProcess {
 }
 
 let memoryMost = 0;
-let store: Awaited<ReturnType<typeof openStore>> | undefined;
+let store: EmbeddedStore | undefined;
 setInterval(() => {
   memoryMost = Math.max(memoryMost, process.memoryUsage.rss());
 }, 10).unref();

@@ -32,7 +32,7 @@ test.each([
     (n: number) => get(`/v1/documents/note/${n % 10}`, "prefer: wait=60", 'if-none-match: "0"'),
     "waits",
   ],
-  ["waits for the outcome of a tool call", () => get("/v1/tool-calls/k/outcome?wait=60"), "waits"],
+  ["waits for the outcome of a tool call", () => get("/v1/tool-calls/t%3Ak/outcome?wait=60"), "waits"],
   ["claims that wait for another claimant", (n: number) => postClaim(`c-${n}`), "waits"],
   ["streams of changes", () => get("/v1/changes"), "streams"],
 ] as const)("a thousand %s whose connections vanish leave nothing behind", async (_, requestOf, counted) => {
