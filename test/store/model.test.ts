@@ -5,7 +5,7 @@ import { anyCommand } from "./model-commands.js";
 import { Comparison, type Keeping } from "./model-comparison.js";
 import { temporaryFolder } from "./temporary-folder.js";
 
-/** Runs commands against the store and its model; a slow machine makes fewer runs instead of a failing test. */
+/** Runs commands against the store and its model; a slow machine makes fewer runs instead of a failing test, but more than one. */
 async function compareAtRandom(keeping: Keeping, numRuns: number, timeLimitMs: number): Promise<void> {
   const folder = await temporaryFolder();
   const end = performance.now() + timeLimitMs;

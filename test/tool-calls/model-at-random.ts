@@ -18,7 +18,7 @@ export interface Extent {
   readonly numRuns: number;
   /** Events in a run, at most. */
   readonly events: number;
-  /** A slow machine makes fewer runs instead of a failing test, but never so few that nothing fired. */
+  /** A slow machine makes fewer runs instead of a failing test, but goes on until enough has fired. */
   readonly timeLimitMs: number;
 }
 
@@ -31,7 +31,7 @@ export async function runAtRandom(place: Place, { numRuns, events, timeLimitMs }
   const happening = fc.array(anyEvent, { minLength: 1, maxLength: events, size: "max" });
   await fc.assert(
     fc.asyncProperty(anyAccount("a"), anyAccount("b"), happening, async (a, b, story) => {
-      if (performance.now() > end && runs > 1 && fires > 0) return;
+      if (performance.now() > end && runs > 1 && fires > runs) return;
       runs += 1;
       const around = await openSurroundings(place, join(folder, `run-${runs}`));
       try {
@@ -49,5 +49,5 @@ export async function runAtRandom(place: Place, { numRuns, events, timeLimitMs }
     { numRuns },
   );
   expect(runs).toBeGreaterThan(1);
-  expect(fires).toBeGreaterThan(0);
+  expect(fires).toBeGreaterThan(runs);
 }
