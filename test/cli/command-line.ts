@@ -63,6 +63,16 @@ export function startCli(args: readonly string[], env: { readonly [name: string]
   });
 }
 
+/** Starts a shell whose `"$@"` is a command line, for what only a shell can do with its streams. */
+export function startShell(script: string, args: readonly string[]): Child {
+  const { ONCEKV_URL, ONCEKV_TOKEN, ...env } = process.env;
+  return spawn("/bin/sh", ["-c", script, "sh", process.execPath, ...command, ...args], {
+    cwd: root,
+    env,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+}
+
 /** Runs one command in a process of its own, to its end. */
 export async function runProcess(
   args: readonly string[],
