@@ -4,7 +4,7 @@ import type { SeededRandom } from "../crash/seeded-random.js";
 export interface Trial {
   readonly name: string;
   /**
-   * Works for a bounded time, half a minute or so at most.
+   * Works for a bounded time, a minute or so at most.
    *
    * @param random what the seed decides
    * @returns how often what was tried: a run that has tried nothing shows

@@ -4,6 +4,7 @@ import { expiryStress } from "../expiry/expiry-stress.js";
 import { httpInput } from "../fuzz/http-input.js";
 import { crashImages } from "../images/crash-images.js";
 import { historiesTrial } from "../linearizability/histories-trial.js";
+import { floodTrial } from "../overload/flood-trial.js";
 import { repairTrial } from "../repair/repair-trial.js";
 import { soakTrial } from "../soak/soak-trial.js";
 import { backupTrial } from "../store/backup-trial.js";
@@ -26,4 +27,5 @@ export const trials: readonly Trial[] = [
   commandLineTrial(),
   soakTrial,
   httpInput(1000),
+  floodTrial(60),
 ];
