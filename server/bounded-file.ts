@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
 
 /** Longest tokens file, and longest file with keys or certificates, in bytes: many times what anybody has. */
-export const fileBytesMax: number = 16 * 1024 * 1024;
+const fileBytesMax: number = 16 * 1024 * 1024;
 
 const chunkBytes = 64 * 1024;
 

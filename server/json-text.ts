@@ -14,7 +14,7 @@ export interface JsonBounds {
  * Levels of objects and arrays in one text. What is stored has far fewer, and its own checks name the place; this is the bound on
  * what is made of a text before anything is known about it, and on every walk over it that calls itself (`JSON.stringify` does).
  */
-export const jsonDepthMax = 1000;
+const jsonDepthMax = 1000;
 
 /**
  * Reads the JSON object in a request's body. Stricter than `JSON.parse` on its own: bytes that are not UTF-8 would come

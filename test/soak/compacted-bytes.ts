@@ -1,6 +1,7 @@
-import { cp, readdir, rm, stat } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
+import { copyOfAMoment } from "../store/copy-of-a-moment.js";
 
 /**
  * Bytes of what a data folder holds, without what LevelDB has yet to tidy up: its log and what is overwritten grow to many
@@ -10,7 +11,7 @@ import { ClassicLevel } from "classic-level";
  * @param copy a folder for that, which is removed again
  */
 export async function compactedBytes(dataDir: string, copy: string): Promise<number> {
-  await cp(dataDir, copy, { recursive: true });
+  await copyOfAMoment(dataDir, copy);
   try {
     const level = new ClassicLevel<Buffer, Buffer>(copy, { keyEncoding: "buffer", valueEncoding: "buffer" });
     await level.open();

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
 import { describe, test } from "vitest";
 import type { Commit } from "../../src/documents/contract.js";
 import { type EmbeddedStore, openMemoryStore, openStore, type StoreOptions } from "../../src/level/index.js";
 import { ManualClock } from "../../src/testing/index.js";
+import { copyOfAMoment } from "./copy-of-a-moment.js";
 import { startChild } from "./processes/child.js";
 import { temporaryFolder } from "./temporary-folder.js";
 
@@ -79,7 +79,7 @@ describe("the clock", () => {
       // Let the mark that falls due every second reach the disk.
       await store.verify();
       const opened = end === "close" ? dataDir : `${dataDir}-left`;
-      if (end === "crash") await cp(dataDir, opened, { recursive: true });
+      if (end === "crash") await copyOfAMoment(dataDir, opened);
       await store.close();
       const earlier = new ManualClock(clock.wallNow() - 86_400_000);
       const again = await openStore({ dataDir: opened, clock: earlier, sweep: false });

@@ -8,6 +8,7 @@ import { OnceKvError } from "../../src/base/errors.js";
 import type { Fields } from "../../src/documents/contract.js";
 import { openStore, verifyFolder } from "../../src/level/index.js";
 import { ManualClock } from "../../src/testing/index.js";
+import { copyOfAMoment } from "./copy-of-a-moment.js";
 import { entriesOf, entryOf, filesOf, fillFolder, id, tamper } from "./filled-folder.js";
 import { rejection } from "./rejection.js";
 import { temporaryFolder } from "./temporary-folder.js";
@@ -97,7 +98,7 @@ describe("damage", () => {
       revisions.push(revision);
     }
     const copies = [1, 2, 7, 50, 100, 1000, 3000];
-    for (const cut of copies) await cp(dataDir, join(folder, `cut-${cut}`), { recursive: true });
+    for (const cut of copies) await copyOfAMoment(dataDir, join(folder, `cut-${cut}`));
     await store.close();
     for (const cut of copies) {
       const left = join(folder, `cut-${cut}`);
@@ -128,7 +129,7 @@ describe("damage", () => {
     const store = await openStore({ dataDir, clock });
     let last = 0;
     for (let n = 0; n < 300; n++) last = (await store.put({ shape: "note", id: id(n), set: { n } })).revision;
-    await cp(dataDir, left, { recursive: true });
+    await copyOfAMoment(dataDir, left);
     await store.close();
     const log = (await filesOf(left, ".log")).at(-1) ?? assert.fail("there is a log");
     const handle = await open(log, "r+");

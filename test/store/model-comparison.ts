@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { cp, mkdir } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { OnceKvError } from "../../src/base/errors.js";
 import type { BatchOperation, Commit, Condition, Fields } from "../../src/documents/contract.js";
 import { PreconditionFailedError } from "../../src/documents/precondition-failed.js";
 import { type EmbeddedStore, type MemoryStoreOptions, openMemoryStore, openStore } from "../../src/level/index.js";
 import { ManualClock } from "../../src/testing/index.js";
+import { copyOfAMoment } from "./copy-of-a-moment.js";
 import { Model, type ModelChange } from "./model.js";
 import { type Command, type ConditionPlan, ids, type WritePlan } from "./model-commands.js";
 
@@ -223,7 +224,7 @@ export class Comparison {
     const left = this.#dataDir;
     this.#lives += 1;
     this.#dataDir = join(this.#folder, `${this.#lives}`);
-    await cp(left, this.#dataDir, { recursive: true });
+    await copyOfAMoment(left, this.#dataDir);
     await this.#store.close();
     await this.#open();
   }

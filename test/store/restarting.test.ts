@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "vitest";
 import type { Commit } from "../../src/documents/contract.js";
 import { type EmbeddedStore, openStore, type StoreOptions } from "../../src/level/index.js";
 import { ManualClock } from "../../src/testing/index.js";
+import { copyOfAMoment } from "./copy-of-a-moment.js";
 import { rejection } from "./rejection.js";
 import { temporaryFolder } from "./temporary-folder.js";
 
@@ -18,7 +18,7 @@ async function firstCommit(commits: AsyncIterable<Commit>): Promise<Commit> {
 
 /** What a kill leaves: a copy of the files of an open store, opened. */
 async function openLeftOvers(options: StoreOptions, left: string): Promise<EmbeddedStore> {
-  await cp(options.dataDir, left, { recursive: true });
+  await copyOfAMoment(options.dataDir, left);
   return await openStore({ ...options, dataDir: left });
 }
 

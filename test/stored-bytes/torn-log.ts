@@ -6,6 +6,7 @@ import { OnceKvError } from "../../src/base/errors.js";
 import { type EmbeddedStore, openStore } from "../../src/level/index.js";
 import { ManualClock } from "../../src/testing/index.js";
 import type { SeededRandom } from "../crash/seeded-random.js";
+import { copyOfAMoment } from "../store/copy-of-a-moment.js";
 import type { Trial } from "../torture/trial.js";
 
 const sides = ["left", "right"] as const;
@@ -34,7 +35,7 @@ export async function tearMany(random: SeededRandom, count: number): Promise<{ r
       const { revision } = await store.batch(operations, { write_id: `w${n}` });
       written.push({ revision, end: (await stat(join(dataDir, log))).size });
     }
-    await cp(dataDir, join(folder, "left"), { recursive: true });
+    await copyOfAMoment(dataDir, join(folder, "left"));
     await store.close();
     const counts: { [what: string]: number } = {};
     for (let number = 0; number < count; number++) {
