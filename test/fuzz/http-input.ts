@@ -95,7 +95,7 @@ async function tryOne(world: World, random: SeededRandom, index: number, counts:
 function spoiledParts(base: BaseRequest, random: SeededRandom, index: number): BaseRequest {
   if (index % 4 === 0) return base;
   let { body } = base;
-  const { operation, path, query, headers } = base;
+  const { operation, path, query, headers, about } = base;
   const { body: described } = operation;
   for (let times = random.below(2) + 1; times > 0 && described !== undefined; times--) {
     const places = membersOf(described.schema, body).map(({ place }) => place);
@@ -108,6 +108,7 @@ function spoiledParts(base: BaseRequest, random: SeededRandom, index: number): B
   }
   return {
     operation,
+    about,
     body,
     path: random.below(4) === 0 ? spoiledTexts(path, random, wrongTexts.map(decoded)) : path,
     query: random.below(3) === 0 ? spoiledTexts(query, random, wrongTexts.map(decoded)) : query,
