@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { isGathered } from "../../cli/option-values.js";
 import type { SeededRandom } from "../crash/seeded-random.js";
+import type { Counts } from "../torture/counts.js";
 import type { Trial } from "../torture/trial.js";
 import { type Ended, runCli, temporaryFolder } from "./command-line.js";
 import {
@@ -53,11 +54,7 @@ export function commandLineTrial(run: RunLine = runCli): Trial {
   };
 }
 
-async function tryLines(
-  scene: CommandLineScene,
-  random: SeededRandom,
-  run: RunLine,
-): Promise<{ readonly [what: string]: number }> {
+async function tryLines(scene: CommandLineScene, random: SeededRandom, run: RunLine): Promise<Counts> {
   const commands = leafCommands();
   const counts = { lines: 0, done: 0, refused: 0, failed: 0, "puts compared": 0 };
   let before = await scene.state();

@@ -6,6 +6,7 @@ import { ManualClock } from "../../src/base/manual-clock.js";
 import type { Commit, Fields } from "../../src/documents/contract.js";
 import { type EmbeddedStore, openStore } from "../../src/level/index.js";
 import type { SeededRandom } from "../crash/seeded-random.js";
+import type { Counts } from "../torture/counts.js";
 import type { Trial } from "../torture/trial.js";
 import { Lives } from "./lives.js";
 
@@ -27,11 +28,7 @@ const ids = Array.from({ length: 60 }, (_, n) => `${n}`);
  *
  * @param reads how many reads of one document to make at least
  */
-export async function readAroundDeadlines(
-  random: SeededRandom,
-  reads: number,
-  view: View = honest,
-): Promise<{ readonly [what: string]: number }> {
+export async function readAroundDeadlines(random: SeededRandom, reads: number, view: View = honest): Promise<Counts> {
   const folder = await mkdtemp(join(tmpdir(), "oncekv-expiry-"));
   const stress = new Stress(folder, random, view);
   try {
@@ -70,7 +67,7 @@ class Stress {
     this.#view = view;
   }
 
-  async run(reads: number): Promise<{ readonly [what: string]: number }> {
+  async run(reads: number): Promise<Counts> {
     let store = await this.#open();
     for (let tick = 1; this.#counts.reads < reads; tick++) {
       const writes = this.#write(store);

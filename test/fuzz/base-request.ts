@@ -1,3 +1,4 @@
+import type { DocumentKey } from "../../src/documents/contract.js";
 import type { Operation, Schema } from "./api.js";
 import type { FuzzServer } from "./fuzz-server.js";
 import { jsonRequest, type WireRequest } from "./wire.js";
@@ -9,6 +10,8 @@ export interface BaseRequest {
   readonly query: { readonly [name: string]: string };
   readonly headers: { readonly [name: string]: string };
   readonly body: unknown;
+  /** The documents that it is about, and the record of its call. */
+  readonly about: readonly DocumentKey[];
 }
 
 /** What there is that a request can be about. */
@@ -56,6 +59,7 @@ export async function baseRequest(server: FuzzServer, operation: Operation, want
     query: of("query"),
     headers: of("header"),
     body: operation.body === undefined ? undefined : good("", operation.body.schema, scene, left, operation),
+    about: [...scene.ids.map((id) => ({ shape: "note", id })), { shape: "tool-call", id: `send:${scene.key}` }],
   };
 }
 

@@ -14,6 +14,8 @@ import { Wire } from "./wire.js";
 export interface FuzzServer {
   readonly app: FastifyInstance;
   readonly store: EmbeddedStore;
+  /** What the server itself reads and writes: the store, or what a weakness makes of it. */
+  readonly served: DocumentStore;
   readonly clock: ManualClock;
   readonly wire: Wire;
   readonly operations: readonly Operation[];
@@ -52,8 +54,9 @@ export async function openFuzzServer(options: FuzzServerOptions = {}): Promise<F
       done();
     },
   });
+  const served = weaken?.store?.(store) ?? store;
   const app = createServer({
-    store: weaken?.store?.(store) ?? store,
+    store: served,
     clock,
     logger: pino({ level: "error" }, log),
     ...(tokens === undefined ? {} : { tokens }),
@@ -71,6 +74,7 @@ export async function openFuzzServer(options: FuzzServerOptions = {}): Promise<F
   return {
     app,
     store,
+    served,
     clock,
     wire,
     operations: operationsOf(JSON.parse(JSON.stringify(description)) as ApiDescription),

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { newToken } from "../../server/index.js";
 import type { Document } from "../../src/documents/contract.js";
 import type { SeededRandom } from "../crash/seeded-random.js";
+import { count, type Tally } from "../torture/counts.js";
 import type { Trial } from "../torture/trial.js";
 import type { WireAnswer } from "./answer-judge.js";
 import { membersOf, type Operation, withValueAt } from "./api.js";
@@ -15,10 +16,6 @@ import { wrongHeaders, wrongTexts, wrongValues } from "./wrong-values.js";
  * Requests made of the API's own description, most of them spoiled, over real connections. Whatever is sent: no fault of the
  * server's, an answer that is described, nothing changed by what was refused, and what was taken is there as it was sent.
  */
-
-interface Counts {
-  [what: string]: number;
-}
 
 /** Servers over one store: one for everybody, and one that asks for tokens. */
 interface World {
@@ -34,7 +31,7 @@ export function httpInput(requests: number, weaken?: Weakness): Trial {
     name: "http input",
     run: async (random) => {
       const world = await openWorld(weaken);
-      const counts: Counts = {};
+      const counts: Tally = {};
       try {
         for (let index = 0; index < requests; index++) {
           const fault = await tryOne(world, random, index, counts);
@@ -60,7 +57,7 @@ async function openWorld(weaken: Weakness | undefined): Promise<World> {
 }
 
 /** @returns what is wrong, with the request */
-async function tryOne(world: World, random: SeededRandom, index: number, counts: Counts): Promise<string | undefined> {
+async function tryOne(world: World, random: SeededRandom, index: number, counts: Tally): Promise<string | undefined> {
   const { open, guarded } = world;
   const operation = pick(random, open.operations);
   const member = pick(random, ["", ...operation.parameters.map(({ name }) => name)]);
@@ -95,7 +92,7 @@ async function tryOne(world: World, random: SeededRandom, index: number, counts:
 function spoiledParts(base: BaseRequest, random: SeededRandom, index: number): BaseRequest {
   if (index % 4 === 0) return base;
   let { body } = base;
-  const { operation, path, query, headers } = base;
+  const { operation, path, query, headers, about } = base;
   const { body: described } = operation;
   for (let times = random.below(2) + 1; times > 0 && described !== undefined; times--) {
     const places = membersOf(described.schema, body).map(({ place }) => place);
@@ -108,6 +105,7 @@ function spoiledParts(base: BaseRequest, random: SeededRandom, index: number): B
   }
   return {
     operation,
+    about,
     body,
     path: random.below(4) === 0 ? spoiledTexts(path, random, wrongTexts.map(decoded)) : path,
     query: random.below(3) === 0 ? spoiledTexts(query, random, wrongTexts.map(decoded)) : query,
@@ -152,7 +150,7 @@ async function judge(
   request: WireRequest,
   base: BaseRequest,
   who: string | undefined,
-  counts: Counts,
+  counts: Tally,
 ): Promise<string | undefined> {
   const before = server.store.revision;
   const moves = server.moves();
@@ -186,7 +184,7 @@ async function writeFaults(
   server: FuzzServer,
   { operation, path }: BaseRequest,
   { body }: WireRequest,
-  counts: Counts,
+  counts: Tally,
 ): Promise<string[]> {
   if (operation.id !== "putDocument") return [];
   const { set } = JSON.parse(String(body)) as { readonly set: object };
@@ -222,10 +220,6 @@ function decoded(text: string): string {
   } catch {
     return text;
   }
-}
-
-function count(counts: Counts, what: string): void {
-  counts[what] = (counts[what] ?? 0) + 1;
 }
 
 function pick<T>(random: SeededRandom, choices: readonly T[]): T {

@@ -17,7 +17,11 @@ test("a hundred thousand members of one object come back in their order, whateve
     const put = await request("PUT", note, { headers: json, body: `{"set":${text}}` });
     // Names and values together may be too large for a document; that is said, and not cut.
     if (put.status === 413) expect(problemOf(put)).toEqual({ status: 413, code: "too_large", path: "set" });
-    else expect(documentOf(await request("GET", note)).fields).toEqual(JSON.parse(text));
+    // As text: this takes a hundredth of the time that comparing members one by one takes, and their order counts.
+    else
+      expect(JSON.stringify(documentOf(await request("GET", note)).fields) === JSON.stringify(JSON.parse(text))).toBe(
+        true,
+      );
   }
 });
 

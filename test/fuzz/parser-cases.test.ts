@@ -4,12 +4,19 @@ import { baseRequest, secret, wireRequest } from "./base-request.js";
 import { type FuzzServer, openFuzzServer, type Weakness } from "./fuzz-server.js";
 import { parserCases } from "./parser-cases.js";
 
-/** Sends every case to every route that reads a body. */
-async function tryAll(server: FuzzServer): Promise<{ readonly faults: string[]; readonly tried: number }> {
+/**
+ * Sends every case to every route that reads a body.
+ *
+ * @param only the routes to try, when a few will do
+ */
+async function tryAll(
+  server: FuzzServer,
+  only?: readonly string[],
+): Promise<{ readonly faults: string[]; readonly tried: number }> {
   const faults: string[] = [];
   let tried = 0;
   for (const operation of server.operations) {
-    if (operation.body === undefined) continue;
+    if (operation.body === undefined || only?.includes(operation.id) === false) continue;
     const base = await baseRequest(server, operation);
     // A body that may be empty is given a member that is not known: what is wrong with the text is told first.
     const body = Object.keys(base.body as object).length === 0 ? { surprise: secret } : base.body;
@@ -49,7 +56,7 @@ function parse(text: string): Partial<Problem> | undefined {
 }
 
 test("whatever text a body is that is no JSON object, every route says what is wrong with it and where, shows nothing of it and stores nothing", async () => {
-  const { faults, tried } = await withServer(undefined, tryAll);
+  const { faults, tried } = await withServer(undefined, (server) => tryAll(server));
   expect(faults).toEqual([]);
   expect(tried).toBeGreaterThan(800);
 });
@@ -67,7 +74,7 @@ test("a server whose parser takes a body as it comes would be found by that", as
       });
     },
   };
-  const { faults } = await withServer(lax, tryAll);
+  const { faults } = await withServer(lax, (server) => tryAll(server, ["putDocument", "batch", "claimCall"]));
   for (const expected of [
     "putDocument with a text with a byte that begins no character",
     "batch with its first member twice",

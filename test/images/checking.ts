@@ -6,6 +6,7 @@ import type { EmbeddedStore } from "../../src/level/index.js";
 import { numberOfKey } from "../../src/level/keys.js";
 import type { SeededRandom } from "../crash/seeded-random.js";
 import type { ModelChange } from "../store/model.js";
+import type { Counts } from "../torture/counts.js";
 import { CrashDisk } from "./crash-disk.js";
 import { answerOf, type Played, storeOptions } from "./playing.js";
 import { type Script, shape, ttlMsMax } from "./script.js";
@@ -30,7 +31,7 @@ export async function checkImage(
   durability: "durable" | "buffered",
   clock: ManualClock,
   random: SeededRandom,
-): Promise<{ readonly [what: string]: number }> {
+): Promise<Counts> {
   const newest = newestLogged(image.content);
   let disk = new CrashDisk({ content: image.content });
   let store: EmbeddedStore;

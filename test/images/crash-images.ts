@@ -1,5 +1,6 @@
 import { ManualClock } from "../../src/base/manual-clock.js";
 import { SeededRandom } from "../crash/seeded-random.js";
+import { addCounts, type Counts } from "../torture/counts.js";
 import type { Trial } from "../torture/trial.js";
 import { checkImage, type Image, newestWritten } from "./checking.js";
 import { CrashDisk, type Fault, type Weakness } from "./crash-disk.js";
@@ -17,8 +18,6 @@ export interface Cutting {
   readonly weakness?: Weakness;
 }
 
-type Counts = { [what: string]: number };
-
 /** The ways in which a call goes wrong: the machine stops there, or the disk answers with an error. */
 const kinds = ["stop before", "stop after", "EIO", "EIO after", "ENOSPC"] as const;
 
@@ -34,9 +33,9 @@ function faultAt(call: number, kind: (typeof kinds)[number]): Fault {
  * could have survived and compared with the model. Throws with the call, the kind and the image at the first violation.
  */
 export async function cutEverywhere(random: SeededRandom, cutting: Cutting): Promise<Counts> {
-  const counts: Counts = {};
-  const count = (found: { readonly [what: string]: number }): void => {
-    for (const [what, number] of Object.entries(found)) counts[what] = (counts[what] ?? 0) + number;
+  let counts: Counts = {};
+  const count = (found: Counts): void => {
+    counts = addCounts(counts, found);
   };
   const scriptSeed = random.below(2 ** 31);
   for (let call = 1; ; call++) {
@@ -56,14 +55,14 @@ async function cutOnce(
   { durability, length, weakness }: Cutting,
   fault: Fault,
   kind: string,
-  count: (found: { readonly [what: string]: number }) => void,
+  count: (found: Counts) => void,
 ): Promise<boolean> {
   const clock = new ManualClock();
   const script = writeScript(new SeededRandom(scriptSeed), length, clock.wallNow());
   const delays = new SeededRandom(random.below(2 ** 31));
   const disk = new CrashDisk({ fault, delays, ...(weakness === undefined ? {} : { weakness }) });
   const where = `${durability}, call ${fault.call}, ${kind}, script ${scriptSeed}`;
-  const crash = async (work: () => Promise<{ readonly [what: string]: number }>, about: string): Promise<void> => {
+  const crash = async (work: () => Promise<Counts>, about: string): Promise<void> => {
     try {
       count(await work());
     } catch (error) {

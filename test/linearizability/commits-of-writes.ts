@@ -36,15 +36,13 @@ export function settle(
   const makers = new Set<number>();
   const operations: Settled[] = [];
   const unknown: HistoryOperation[] = [];
-  for (const operation of history) {
+  for (const operation of byCall(history)) {
     const { output, returned } = operation;
     if (output === undefined || returned === undefined) unknown.push(operation);
     else {
-      const found = output.kind === "written" ? placeOf(operation, output, states) : { place: undefined, made: false };
-      if (found.made && found.place !== undefined) {
-        if (makers.has(found.place)) throw new Violation("commits", `two writes have made ${found.place}`);
-        makers.add(found.place);
-      }
+      const found =
+        output.kind === "written" ? placeOf(operation, output, states, makers) : { place: undefined, made: false };
+      if (found.made && found.place !== undefined) makers.add(found.place);
       operations.push({ operation: { ...operation, output, returned }, place: found.place, madeCommit: found.made });
     }
   }
@@ -63,6 +61,14 @@ export function settle(
   };
 }
 
+/**
+ * Of two deletes that could have made a commit, and were both told its revision, the other one found nothing. Which is which
+ * nobody can tell from outside; that it was the one that began first is always possible.
+ */
+function byCall(history: readonly HistoryOperation[]): readonly HistoryOperation[] {
+  return history.toSorted((one, other) => (one.called < other.called ? -1 : one.called > other.called ? 1 : 0));
+}
+
 type Changes = NonNullable<LoggedState["commit"]>["changes"];
 
 function isSweep({ changes }: { readonly changes: Changes }): boolean {
@@ -73,17 +79,20 @@ function placeOf(
   operation: HistoryOperation,
   output: Output & { readonly kind: "written" },
   states: readonly LoggedState[],
+  makers: ReadonlySet<number>,
 ): { readonly place: number; readonly made: boolean } {
   const place = states.findIndex(({ state }) => state.revision === output.revision);
   const [before, after] = [states[place - 1], states[place]];
-  if (after?.commit !== undefined && before !== undefined && made(operation.input, output, before.state, after.commit))
-    return { place, made: true };
+  const couldMake =
+    after?.commit !== undefined && before !== undefined && made(operation.input, output, before.state, after.commit);
+  if (couldMake && !makers.has(place)) return { place, made: true };
   const changesNothing =
     after !== undefined &&
     documentModel
       .step(after.state, operation.input, output)
       .some(({ documents, revision }) => revision === after.state.revision && isPartOf(documents, after.state));
   if (!changesNothing || !isIdle(operation.input)) {
+    if (couldMake) throw new Violation("commits", `two writes have made ${place}`);
     const what = JSON.stringify([operation.input, output]);
     throw new Violation("commits", `${what} has not made ${textOf(after?.commit)} of ${JSON.stringify(before?.state)}`);
   }

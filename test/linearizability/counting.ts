@@ -1,10 +1,7 @@
+import { addCounts, type Counts } from "../torture/counts.js";
 import { conditionForms, formOf } from "./conditions.js";
 import type { Recorded } from "./history-client.js";
 import type { RecordedHistory } from "./recorder.js";
-
-export interface Counts {
-  readonly [what: string]: number;
-}
 
 /** What every run of histories must have tried: each form of condition, that held and that was refused, and the rest of it. */
 export const toBeTried: readonly string[] = [
@@ -32,13 +29,6 @@ export const toBeTried: readonly string[] = [
   "cuts",
   "kills",
 ];
-
-/** Adds up counts. */
-export function addCounts(one: Counts, other: Counts): Counts {
-  const sum: { [what: string]: number } = { ...one };
-  for (const [what, count] of Object.entries(other)) sum[what] = (sum[what] ?? 0) + count;
-  return sum;
-}
 
 /** What is still to be tried. */
 export function untried(counts: Counts): readonly string[] {

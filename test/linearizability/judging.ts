@@ -1,8 +1,9 @@
 import { inspect, isDeepStrictEqual } from "node:util";
 import type { SeededRandom } from "../crash/seeded-random.js";
+import { addCounts, type Counts } from "../torture/counts.js";
 import { checkLinearizable } from "./checker.js";
 import { settle } from "./commits-of-writes.js";
-import { addCounts, type Counts, countsOf, untried } from "./counting.js";
+import { countsOf, untried } from "./counting.js";
 import { documentModel, partsOf } from "./document-model.js";
 import { fewDocuments, manyDocuments, type Scale } from "./planning.js";
 import { checkRealTimeOrder } from "./real-time-order.js";

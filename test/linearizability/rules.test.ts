@@ -134,6 +134,20 @@ describe("commits and the writes that made them", () => {
     expect(count([answered, write(delayed, undefined), write(at1, undefined)], states, instant)).toEqual([2, 1, 1]);
   });
 
+  it("are found for deletes that were told one revision: who began later found nothing", () => {
+    const states = logged(one, commit(2, end("delete", "a")));
+    const gone = written(2, replaced);
+    const early = write([{ id: "a", kind: "delete" }], gone, 11, 30);
+    const late = write([{ id: "a", kind: "delete" }], gone, 12, 29);
+    const { operations } = settle([answered, late, early], states, instant);
+    const makers = operations.filter(({ place, madeCommit }) => place === 2 && madeCommit);
+    expect(makers.map(({ operation }) => operation.called)).toEqual([11n]);
+    expect(operations.filter(({ place, madeCommit }) => place === 2 && !madeCommit)).toHaveLength(1);
+    // One that must have found the document cannot have come second.
+    const found = write([{ id: "a", kind: "delete", condition: { exists: true } }], gone, 12, 29);
+    expect(() => settle([answered, early, found], states, instant)).toThrow("two writes have made 2");
+  });
+
   it("are refused: an acknowledged write that no commit holds", () => {
     expect(() => settle([answered], logged(), instant)).toThrow("commits:");
     expect(() => settle([answered], logged(commit(1, put("a", 1, 1))), instant)).toThrow("commits:");

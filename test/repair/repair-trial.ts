@@ -7,6 +7,7 @@ import type { Document } from "../../src/documents/contract.js";
 import { openStore, type RepairReport, repairFolder, verifyFolder } from "../../src/level/index.js";
 import { ManualClock } from "../../src/testing/index.js";
 import type { SeededRandom } from "../crash/seeded-random.js";
+import { type Counts, count, type Tally } from "../torture/counts.js";
 import type { Trial } from "../torture/trial.js";
 import { damages, silentDamages } from "./damages.js";
 import { type KnownHistory, makeHistory, timeless } from "./known-history.js";
@@ -22,12 +23,9 @@ export async function tryRepairs(
   random: SeededRandom,
   repair: typeof repairFolder,
   names: readonly string[] = Object.keys(damages),
-): Promise<{ readonly [what: string]: number }> {
+): Promise<Counts> {
   const folder = await mkdtemp(join(tmpdir(), "oncekv-repair-"));
-  const counts: { [what: string]: number } = { repairs: 0, lossless: 0, documents: 0, named_as_lost: 0, refused: 0 };
-  const count = (what: string, by = 1): void => {
-    counts[what] = (counts[what] ?? 0) + by;
-  };
+  const counts: Tally = { repairs: 0, lossless: 0, documents: 0, named_as_lost: 0, refused: 0 };
   try {
     const history = await makeHistory(join(folder, "data"), random);
     for (const name of names) {
@@ -43,16 +41,16 @@ export async function tryRepairs(
         return undefined;
       });
       assert.deepEqual(await contentsOf(dataDir), before, `${about}: the damaged folder was changed`);
-      count("repairs");
+      count(counts, "repairs");
       if (report === undefined) {
         assert.ok(!["nothing", "document-bits"].includes(name), about);
-        count("refused");
+        count(counts, "refused");
         continue;
       }
       const given = await contentOfStore(into, clock);
-      count("documents", given.size);
-      count("named_as_lost", report.lost_count);
-      if (report.ok) count("lossless");
+      count(counts, "documents", given.size);
+      count(counts, "named_as_lost", report.lost_count);
+      if (report.ok) count(counts, "lossless");
       assert.ok(report.base_revision > history.revision, about);
       assert.equal(given.size, report.documents, about);
       compare(about, history, report, given, silentDamages.has(name));

@@ -7,6 +7,7 @@ import type { Commit, Document } from "../../src/documents/contract.js";
 import { type EmbeddedStore, openStore, restore } from "../../src/level/index.js";
 import { ManualClock } from "../../src/testing/index.js";
 import type { SeededRandom } from "../crash/seeded-random.js";
+import type { Counts } from "../torture/counts.js";
 import type { Trial } from "../torture/trial.js";
 
 const shapes = ["lease", "note"];
@@ -25,7 +26,7 @@ export const backupTrial: Trial = {
 export async function tryBackup(
   random: SeededRandom,
   takeBackup: (store: EmbeddedStore, file: string) => Promise<number>,
-): Promise<{ readonly [what: string]: number }> {
+): Promise<Counts> {
   const folder = await mkdtemp(join(tmpdir(), "oncekv-backup-"));
   const about = `seed ${random.seed}`;
   const counts = { writes: 0, during_backup: 0, documents: 0, with_deadline: 0, expired: 0 };

@@ -3,6 +3,7 @@ import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SeededRandom } from "../crash/seeded-random.js";
+import { type Counts, count, type Tally } from "../torture/counts.js";
 import type { Trial } from "../torture/trial.js";
 import { type Damage, damage } from "./damage.js";
 import { type Filled, type FilledStore, fillStore } from "./filled-store.js";
@@ -10,18 +11,18 @@ import { ReaderProcess } from "./reader-process.js";
 import type { Reading } from "./reading.js";
 
 /** Damages copies of a filled store at random, and judges what reading everything gives. */
-export async function damageMany(random: SeededRandom, count: number): Promise<{ readonly [what: string]: number }> {
+export async function damageMany(random: SeededRandom, times: number): Promise<Counts> {
   const folder = await mkdtemp(join(tmpdir(), "oncekv-bytes-"));
-  const counts: { [what: string]: number } = {};
+  const counts: Tally = {};
   try {
     const filled = await fillStore(folder, random);
     const documentsFile = join(folder, "documents.json");
     await writeFile(documentsFile, JSON.stringify(filled.documents));
     const reader = new ReaderProcess(documentsFile);
     try {
-      for (let number = 0; number < count; number++) {
+      for (let number = 0; number < times; number++) {
         const what = await damageOnce(filled, join(folder, "copy"), reader, random);
-        counts[what] = (counts[what] ?? 0) + 1;
+        count(counts, what);
       }
     } finally {
       await reader.close();

@@ -7,6 +7,7 @@ import { type EmbeddedStore, openStore } from "../../src/level/index.js";
 import { ManualClock } from "../../src/testing/index.js";
 import type { SeededRandom } from "../crash/seeded-random.js";
 import { copyOfAMoment } from "../store/copy-of-a-moment.js";
+import { type Counts, count, type Tally } from "../torture/counts.js";
 import type { Trial } from "../torture/trial.js";
 
 const sides = ["left", "right"] as const;
@@ -21,7 +22,7 @@ interface Written {
  * Tears the end of LevelDB's newest log at places of its last records, as a power failure would: cut off, or followed by
  * zeros where the file had grown already. What was whole before the tear is there, the rest is not, and no batch is torn.
  */
-export async function tearMany(random: SeededRandom, count: number): Promise<{ readonly [what: string]: number }> {
+export async function tearMany(random: SeededRandom, times: number): Promise<Counts> {
   const folder = await mkdtemp(join(tmpdir(), "oncekv-torn-"));
   try {
     const dataDir = join(folder, "data");
@@ -37,10 +38,10 @@ export async function tearMany(random: SeededRandom, count: number): Promise<{ r
     }
     await copyOfAMoment(dataDir, join(folder, "left"));
     await store.close();
-    const counts: { [what: string]: number } = {};
-    for (let number = 0; number < count; number++) {
+    const counts: Tally = {};
+    for (let number = 0; number < times; number++) {
       const what = await tearOnce(join(folder, "left"), log, written, join(folder, "torn"), random);
-      counts[what] = (counts[what] ?? 0) + 1;
+      count(counts, what);
     }
     return counts;
   } finally {

@@ -2,6 +2,7 @@ import { permitOf } from "../../server/access/permit.js";
 import { newToken, type TokenEntry, Tokens } from "../../server/index.js";
 import { ManualClock } from "../../src/base/manual-clock.js";
 import type { SeededRandom } from "../crash/seeded-random.js";
+import type { Counts } from "./counts.js";
 import type { Trial } from "./trial.js";
 
 const shapes = ["note", "job", "*"] as const;
@@ -29,7 +30,7 @@ export function tokenRotation(permit: typeof permitOf = permitOf): Trial {
   return { name: "tokens change while requests go on", run: (random) => run(random, permit) };
 }
 
-async function run(random: SeededRandom, permit: typeof permitOf): Promise<{ readonly [what: string]: number }> {
+async function run(random: SeededRandom, permit: typeof permitOf): Promise<Counts> {
   const clock = new ManualClock();
   const made = Array.from({ length: 5 }, (_, n) => newToken(`t-${n}`, { read: [], write: [] }));
   let current: readonly TokenEntry[] = made.map(({ entry }) => entry);

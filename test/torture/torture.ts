@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { SeededRandom } from "../crash/seeded-random.js";
+import { addCounts, type Counts } from "./counts.js";
 import type { Trial } from "./trial.js";
 
 /** A command line that cannot be followed; its message says why. */
@@ -28,7 +29,7 @@ export async function torture(
     throw new TortureUsageError(`--only must be one of ${trials.map(({ name }) => name).join(", ")}`);
   }
   const end = piecesMax === Number.POSITIVE_INFINITY ? performance.now() + minutes * 60_000 : Number.POSITIVE_INFINITY;
-  const sums = new Map<string, Map<string, number>>(chosen.map(({ name }) => [name, new Map()]));
+  const sums = new Map<string, Counts>(chosen.map(({ name }) => [name, {}]));
   write(`seed ${random.seed}`);
   for (let piece = 0; piece < piecesMax && performance.now() < end; piece++) {
     for (const trial of chosen) {
@@ -38,13 +39,11 @@ export async function torture(
         write(`FAILED ${trial.name}, piece ${piece} with the seed ${seed}`);
         throw error;
       });
-      const sum = sums.get(trial.name);
-      for (const [what, count] of Object.entries({ pieces: 1, ...counts }))
-        sum?.set(what, (sum.get(what) ?? 0) + count);
-      write(`${trial.name} ${seed}: ${textOf(Object.entries(counts))}`);
+      sums.set(trial.name, addCounts(sums.get(trial.name) ?? {}, { pieces: 1, ...counts }));
+      write(`${trial.name} ${seed}: ${textOf(counts)}`);
     }
   }
-  for (const [name, sum] of sums) write(`${name} in all: ${textOf([...sum])}`);
+  for (const [name, sum] of sums) write(`${name} in all: ${textOf(sum)}`);
 }
 
 /** Runs trials as this process' command line says, and ends the process. */
@@ -83,8 +82,10 @@ function parse(args: readonly string[]) {
   }
 }
 
-function textOf(counts: readonly (readonly [string, number])[]): string {
-  return counts.map(([what, count]) => `${count} ${what}`).join(", ");
+function textOf(counts: Counts): string {
+  return Object.entries(counts)
+    .map(([what, count]) => `${count} ${what}`)
+    .join(", ");
 }
 
 function numberOf(text: string, option: string): number {

@@ -1,4 +1,5 @@
 import type { SeededRandom } from "../crash/seeded-random.js";
+import type { Counts } from "./counts.js";
 
 /** One piece of work that tries to break a promise. */
 export interface Trial {
@@ -10,5 +11,5 @@ export interface Trial {
    * @returns how often what was tried: a run that has tried nothing shows
    * @throws on a violation, with what repeats it
    */
-  run(random: SeededRandom): Promise<{ readonly [what: string]: number }>;
+  run(random: SeededRandom): Promise<Counts>;
 }
