@@ -159,7 +159,7 @@ test.each([
   [{ requestsMax: 0 }, "bounds.requestsMax"],
   [{ waitsMax: -1 }, "bounds.waitsMax"],
   [{ heldBytesMax: 2 ** 31 }, "bounds.heldBytesMax"],
-  [{ requestMax: 1 }, "bounds.requestMax"],
+  [{ requestMax: 1 } as object, "bounds.requestMax"],
 ])("the bounds %j are refused", async (bounds, path) => {
   const store = await openMemoryStore();
   expect(() => createServer({ store, bounds })).toThrow(expect.objectContaining({ code: "invalid_request", path }));
