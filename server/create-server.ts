@@ -3,7 +3,6 @@ import { fastify, LogController } from "fastify";
 import { type Clock, systemClock } from "../src/base/clock.js";
 import type { DocumentStore } from "../src/documents/contract.js";
 import { openAccess } from "./access/access.js";
-import { checkAtOnce, checkPerSecond } from "./access/request-bounds.js";
 import type { RequestBounds } from "./access/request-gate.js";
 import type { TokenEntry } from "./access/token-entry.js";
 import { Tokens } from "./access/tokens.js";
@@ -16,7 +15,7 @@ import { answerConnectionFault } from "./connection-faults.js";
 import { decorateRequests, type ServerContext } from "./context.js";
 import { Drain } from "./drain.js";
 import { sendRouterFault, useErrorAnswers } from "./error-answers.js";
-import { connectionTimes, limitsOf, type ServerBounds, type ServerLimits } from "./limits.js";
+import { connectionTimes, type GivenLimits, limitsOf, type ServerBounds, type ServerLimits } from "./limits.js";
 import { Load } from "./load.js";
 import { LongRequests } from "./long-requests.js";
 import { Metrics } from "./metrics.js";
@@ -120,7 +119,7 @@ export function createWatchingServer(options: ServerOptions, reloads: ReloadCoun
     clock,
     hasTokens: tokens !== undefined,
     authenticate: (header) => (tokens === undefined ? everybody : tokens.authenticate(header, clock.wallNow())),
-    requestBounds: requestBoundsOf(bounds),
+    requestBounds: requestBoundsOf(limits),
     drain,
     load,
     pages: new Turns(limits.pagesAtOnceMax),
@@ -166,11 +165,8 @@ function tokensOf(tokens: ServerOptions["tokens"]): Tokens | undefined {
   return tokens === undefined || tokens instanceof Tokens ? tokens : new Tokens(tokens);
 }
 
-function requestBoundsOf({ requestsAtOnce, requestsPerSecond }: ServerBounds): RequestBounds {
-  return {
-    atOnce: requestsAtOnce === undefined ? null : checkAtOnce(requestsAtOnce, "bounds.requestsAtOnce"),
-    perSecond: requestsPerSecond === undefined ? null : checkPerSecond(requestsPerSecond, "bounds.requestsPerSecond"),
-  };
+function requestBoundsOf({ requestsAtOnce, requestsPerSecond }: GivenLimits): RequestBounds {
+  return { atOnce: requestsAtOnce ?? null, perSecond: requestsPerSecond ?? null };
 }
 
 /** In scopes of their own, since only some routes ask who is there. */

@@ -1,5 +1,7 @@
 import { InvalidRequestError } from "../src/base/errors.js";
 import type { Limits } from "../src/base/limits.js";
+import { readMembers } from "../src/documents/request-members.js";
+import { checkAtOnce, checkPerSecond } from "./access/request-bounds.js";
 
 /** Bounds of the server itself, each with its reason. What a document may be is bounded by the store's own `limits`. */
 export interface ServerLimits {
@@ -124,18 +126,47 @@ export type GivenLimits = ServerLimits & Pick<ServerBounds, "requestsPerSecond" 
  * @throws InvalidRequestError for a bound that is none
  */
 export function limitsOf(bounds: ServerBounds, openFilesMax: number | undefined): GivenLimits {
-  for (const [name, value] of Object.entries(bounds)) {
-    // These have their own bounds, and their own judges.
-    if (value === undefined || name === "requestsPerSecond" || name === "requestsAtOnce") continue;
-    const least = mayBeNone.has(name) ? 0 : 1;
-    if (Number.isSafeInteger(value) && value >= least && value <= boundMax) continue;
-    throw new InvalidRequestError(`bounds.${name}`, `must be a whole number from ${least} to ${boundMax}`);
-  }
-  return { ...serverLimits, connectionsMax: connectionsFor(openFilesMax), ...bounds };
+  checkBounds(bounds);
+  // One that is undefined must not take the place of the server's own.
+  const given: ServerBounds = Object.fromEntries(Object.entries(bounds).filter(([, value]) => value !== undefined));
+  return { ...serverLimits, connectionsMax: connectionsFor(openFilesMax), ...given };
 }
 
-/** Bounds under which nothing at all of a kind is a sensible wish. */
-const mayBeNone: ReadonlySet<string> = new Set(["waitsMax", "streamsMax", "drainDeadlineMs"]);
+/** Judges bounds before anything is opened for them. @throws InvalidRequestError for a bound that is none */
+export function checkBounds(bounds: ServerBounds): void {
+  for (const [name, value] of Object.entries(readMembers(bounds, "bounds", "the bounds", boundNames))) {
+    if (value !== undefined) boundJudges.get(name)?.(value, `bounds.${name}`);
+  }
+}
+
+type BoundJudge = (value: unknown, path: string) => void;
+
+const atLeast =
+  (least: number): BoundJudge =>
+  (value, path) => {
+    if (Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= boundMax) return;
+    throw new InvalidRequestError(path, `must be a whole number from ${least} to ${boundMax}`);
+  };
+
+/** Nothing at all of a kind is a sensible wish for some. */
+const judges: { readonly [Name in keyof Required<ServerBounds>]: BoundJudge } = {
+  waitsMax: atLeast(0),
+  streamsMax: atLeast(0),
+  requestsMax: atLeast(1),
+  heldBytesMax: atLeast(1),
+  waitingEventBytesMax: atLeast(1),
+  connectionsMax: atLeast(1),
+  headersMs: atLeast(1),
+  requestMs: atLeast(1),
+  answerMs: atLeast(1),
+  keepAliveMs: atLeast(1),
+  drainDeadlineMs: atLeast(0),
+  requestsPerSecond: checkPerSecond,
+  requestsAtOnce: checkAtOnce,
+};
+
+const boundJudges: ReadonlyMap<string, BoundJudge> = new Map(Object.entries(judges));
+const boundNames: ReadonlySet<string> = new Set(boundJudges.keys());
 
 /** Node takes no longer times. */
 const boundMax = 2 ** 31 - 1;

@@ -7,6 +7,7 @@ import { openStore, type StoreOptions } from "../src/level/index.js";
 import { Tokens } from "./access/tokens.js";
 import { readTokensFile } from "./access/tokens-file.js";
 import { createWatchingServer, type ServerOptions } from "./create-server.js";
+import { checkBounds } from "./limits.js";
 import { addressUrl, checkListenAddress } from "./listen-address.js";
 import { logDestination } from "./log-destination.js";
 import { reloadableKeyPair } from "./reload/key-pair-reload.js";
@@ -49,12 +50,14 @@ export interface RunningServer {
 /**
  * Opens the store, and listens.
  *
- * Rejects with `invalid_request` for an address that needs tokens, for a faulty tokens file, and for a key and a
- * certificate that are no pair; with the errors of `openStore`; and with the system's error when the port is taken.
+ * Rejects with `invalid_request` for an address that needs tokens, for bounds that are none, for a faulty tokens file, and
+ * for a key and a certificate that are no pair; with the errors of `openStore`; and with the system's error when the port is taken.
  */
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { host = "127.0.0.1", port = 7070, tokensFile, clock = systemClock } = options;
   checkListenAddress(host, tokensFile !== undefined);
+  // Before the folder is made.
+  checkBounds(options.bounds ?? {});
   const tlsFiles = tlsFilesOf(options);
   const entries = tokensFile === undefined ? undefined : await readTokensFile(tokensFile);
   const tokens = entries === undefined ? undefined : new Tokens(entries);
@@ -68,7 +71,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     const known = { ...(tokens === undefined ? {} : { tokens }), ...(tls === undefined ? {} : { tls }) };
     app = createWatchingServer({ ...serverOptions(options), ...known, store }, count);
   } catch (error) {
-    // Bounds that are none.
+    // Whatever it is, the folder is free again.
     await opened?.close();
     throw error;
   }

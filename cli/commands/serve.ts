@@ -2,11 +2,12 @@ import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import type { ServeOptions } from "../../server/index.js";
 import { OnceKvError } from "../../src/base/errors.js";
-import { parsePort, parseRate, parseWhole } from "../option-values.js";
+import { parsePort } from "../option-values.js";
+import { type BoundValues, boundsOf, makeBoundOptions } from "../server-bounds.js";
 import { acceptLossOption } from "../target.js";
 import { printJson, type Terminal } from "../terminal.js";
 
-interface ServeCommandOptions {
+interface ServeCommandOptions extends BoundValues {
   readonly host: string;
   readonly port: number;
   readonly data: string;
@@ -14,8 +15,6 @@ interface ServeCommandOptions {
   readonly tokens?: string;
   readonly tlsKey?: string;
   readonly tlsCert?: string;
-  readonly requestsPerSecond?: number;
-  readonly requestsAtOnce?: number;
   readonly logLevel: NonNullable<ServeOptions["logLevel"]>;
   readonly acceptLoss?: boolean;
   readonly json?: boolean;
@@ -24,7 +23,7 @@ interface ServeCommandOptions {
 const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
 
 export function addServeCommand(program: Command, terminal: Terminal): void {
-  program
+  const command = program
     .command("serve")
     .description("serve a folder over HTTP")
     .option("--host <address>", "where to listen; an address that other machines reach needs --tokens", "127.0.0.1")
@@ -41,17 +40,6 @@ export function addServeCommand(program: Command, terminal: Terminal): void {
     )
     .option("--tls-key <file>", "speak HTTPS, with this private key in PEM; read again when it changes")
     .option("--tls-cert <file>", "and this certificate in PEM, the server's own first and then its chain")
-    .addOption(
-      new Option("--requests-per-second <n>", "of each token without a number of its own; beyond that, 429").argParser(
-        parseRate,
-      ),
-    )
-    .addOption(
-      new Option(
-        "--requests-at-once <n>",
-        "the same for requests at the same time, waits and streams among them",
-      ).argParser(parseWhole),
-    )
     .addOption(
       new Option("--log-level <level>", "lines as JSON on the standard output; info has one for every request")
         .choices(logLevels)
@@ -71,11 +59,11 @@ Examples:
   oncekv serve --host 0.0.0.0 --tokens tokens.json --tls-key key.pem --tls-cert cert.pem`,
     )
     .action((options: ServeCommandOptions) => serveFolder(terminal, options));
+  for (const option of makeBoundOptions()) command.addOption(option);
 }
 
 async function serveFolder(terminal: Terminal, options: ServeCommandOptions): Promise<void> {
   const { host, port, data, durability, tokens, tlsKey, tlsCert, logLevel, acceptLoss = false } = options;
-  const { requestsPerSecond, requestsAtOnce } = options;
   const { serve, closeOnSignals } = await import("../../server/index.js");
   const server = await serve({
     host,
@@ -87,10 +75,7 @@ async function serveFolder(terminal: Terminal, options: ServeCommandOptions): Pr
     ...(tokens === undefined ? {} : { tokensFile: tokens }),
     ...(tlsKey === undefined ? {} : { tlsKeyFile: tlsKey }),
     ...(tlsCert === undefined ? {} : { tlsCertFile: tlsCert }),
-    bounds: {
-      ...(requestsPerSecond === undefined ? {} : { requestsPerSecond }),
-      ...(requestsAtOnce === undefined ? {} : { requestsAtOnce }),
-    },
+    bounds: boundsOf(options),
   }).catch((error: unknown) => {
     throw explainAddress(error, host, port);
   });

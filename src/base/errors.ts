@@ -59,7 +59,7 @@ export const errorTable: { readonly [Code in ErrorCode]: ErrorFacts } = Object.f
   write_id_conflict: { status: 422, retryable: false, title: "The write id was used for another request" },
   rate_limited: { status: 429, retryable: true, title: "There are too many requests of one sender" },
   // The store cannot do it now.
-  overloaded: { status: 503, retryable: true, title: "Too many writes wait for the disk" },
+  overloaded: { status: 503, retryable: true, title: "More is under way than the store or the server holds" },
   store_failed: { status: 503, retryable: false, title: "The store could not write and must be reopened" },
   store_closed: { status: 503, retryable: true, title: "The store is closed" },
   unavailable: { status: 503, retryable: true, title: "The server cannot be reached" },

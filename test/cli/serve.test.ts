@@ -133,6 +133,42 @@ test("serve speaks HTTPS with a key and a certificate, and commands that are giv
   expect(wrong.stderr).toContain("cert.pem holds no private key in PEM");
 });
 
+test("serve takes the bounds of what it holds, and refuses what is beyond them", async () => {
+  const data = join(folder.path, "bounded");
+  const server = await ServeProcess.start("--data", data, "--waits-max", "0", "--streams-max", "1");
+  await runCli(["put", "note", "1", "{}", "--url", server.url]);
+  const wait = { headers: { "if-none-match": '"1"', prefer: "wait=30" } };
+  const refused = await fetch(`${server.url}/v1/documents/note/1`, wait);
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+  expect(await refused.json()).toMatchObject({ code: "overloaded", detail: "the server already holds 0 waits" });
+  const stream = await fetch(`${server.url}/v1/changes`);
+  expect(stream.status).toBe(200);
+  expect(await (await fetch(`${server.url}/v1/changes`)).json()).toMatchObject({
+    code: "overloaded",
+    detail: "the server already holds 1 streams",
+  });
+  await stream.body?.cancel();
+  expect((await fetch(`${server.url}/v1/documents/note/1`)).status).toBe(200);
+  expect(await server.stop()).toMatchObject({ code: 0 });
+});
+
+test("each bound of serve reaches the server, which judges it before it makes a folder", async () => {
+  for (const bound of ["connections", "requests", "held-bytes", "waiting-event-bytes", "waits", "streams"]) {
+    const flag = `--${bound}-max`;
+    const name = `bounds.${flag.slice(2).replace(/-[a-z]/g, (letters) => letters.slice(1).toUpperCase())}`;
+    const least = bound === "waits" || bound === "streams" ? 0 : 1;
+    for (const value of [...(least === 0 ? [] : ["0"]), "2147483648"]) {
+      const ended = await runCli(["serve", "--port", "0", "--data", join(folder.path, "unmade"), flag, value]);
+      expect(ended, flag).toEqual({
+        code: 2,
+        stdout: "",
+        stderr: `oncekv: ${name}: must be a whole number from ${least} to 2147483647\n`,
+      });
+    }
+  }
+  await expect(stat(join(folder.path, "unmade"))).rejects.toThrow("ENOENT");
+});
+
 test("watch prints each commit as one line, resumes, and ends with 0 when interrupted", async () => {
   const data = join(folder.path, "watched");
   const server = await ServeProcess.start("--data", data);

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import type { ServerBounds } from "../../server/index.js";
 import { type Answer, type SentRequest, send } from "../server/http.js";
 import { ask, kill } from "../torture/processes.js";
-import type { LoadedMessage, MeasuredProcess } from "./loaded-process.js";
+import type { ClosedServer, LoadedMessage, MeasuredProcess } from "./loaded-process.js";
 
 /** Numbers of a server about itself, as `/v1/stats` tells them. */
 export interface ServerNumbers {
@@ -32,13 +32,14 @@ export class LoadedServer {
     this.port = port;
   }
 
-  static async start(bounds: ServerBounds): Promise<LoadedServer> {
+  /** @param leakedBytes of each connection, which the server never gives back: 0 but where the checks themselves are tried */
+  static async start(bounds: ServerBounds, leakedBytes = 0): Promise<LoadedServer> {
     const folder = await mkdtemp(join(tmpdir(), "oncekv-overload-"));
     const child = fork(fileURLToPath(new URL("loaded-process.ts", import.meta.url)), [], {
       execArgv: ["--expose-gc", "--max-old-space-size=1024", "--import", "tsx"],
       serialization: "advanced",
     });
-    const open: LoadedMessage = { kind: "open", dataDir: join(folder, "data"), bounds };
+    const open: LoadedMessage = { kind: "open", dataDir: join(folder, "data"), bounds, leakedBytes };
     const { port } = await ask<{ port: number }>(child, open);
     return new LoadedServer(child, folder, port);
   }
@@ -50,6 +51,11 @@ export class LoadedServer {
 
   measure(): Promise<MeasuredProcess> {
     return ask(this.#child, { kind: "measure" } satisfies LoadedMessage);
+  }
+
+  /** Drains the server and closes its store; the process stays. */
+  close(): Promise<ClosedServer> {
+    return ask(this.#child, { kind: "close" } satisfies LoadedMessage);
   }
 
   request(method: string, path: string, options: Omit<SentRequest, "method" | "path"> = {}): Promise<Answer> {

@@ -156,6 +156,10 @@ test.each([
   [{ requestsPerSecond: Number.NaN }, "bounds.requestsPerSecond"],
   [{ requestsAtOnce: 0 }, "bounds.requestsAtOnce"],
   [{ requestsAtOnce: 1.5 }, "bounds.requestsAtOnce"],
+  [{ requestsMax: 0 }, "bounds.requestsMax"],
+  [{ waitsMax: -1 }, "bounds.waitsMax"],
+  [{ heldBytesMax: 2 ** 31 }, "bounds.heldBytesMax"],
+  [{ requestMax: 1 } as object, "bounds.requestMax"],
 ])("the bounds %j are refused", async (bounds, path) => {
   const store = await openMemoryStore();
   expect(() => createServer({ store, bounds })).toThrow(expect.objectContaining({ code: "invalid_request", path }));
