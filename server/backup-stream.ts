@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Clock } from "../src/base/clock.js";
 import type { BackupSink } from "../src/level/index.js";
 import type { LongRequest } from "./long-requests.js";
+import { endConnection } from "./pending-answers.js";
 
 interface BackupStreamOptions {
   readonly clock: Clock;
@@ -62,7 +63,7 @@ export class BackupStream implements BackupSink {
 
   /** It is not, and the reader is to know: a transfer without its end. */
   cut(): void {
-    this.#response.destroy();
+    endConnection(this.#response);
   }
 
   #begin(): void {

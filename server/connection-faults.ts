@@ -1,6 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { InvalidRequestError, type OnceKvError, TooLargeError } from "../src/base/errors.js";
+import type { PendingAnswers } from "./pending-answers.js";
 import { type Problem, problemType, toProblem } from "./problem.js";
 
 /** What an HTTP parser and Node's timers tell of a connection. Other faults are of the connection itself, as a failed handshake. */
@@ -8,13 +9,24 @@ const ofRequest = /^HPE_|^ERR_HTTP_/;
 
 /**
  * Answers what is no HTTP request at all, and closes the connection. There is no reply object to answer with, so that the
- * answer is written by hand.
+ * answer is written by hand. While answers to earlier requests are still to come it says nothing, since it would be taken
+ * for one of them: it closes behind the last of them.
  */
-export function answerConnectionFault(error: { readonly code?: string }, socket: Socket): void {
+export function answerConnectionFault(
+  pending: PendingAnswers,
+  error: { readonly code?: string },
+  socket: Socket,
+): void {
   const { code = "" } = error;
   if (code === "ECONNRESET" || socket.destroyed) return;
   if (!ofRequest.test(code)) {
     socket.destroy();
+    return;
+  }
+  if (pending.has(socket)) {
+    // Whatever else arrives comes here, too; the sender's end ends it all.
+    if (socket.readableEnded) socket.destroy();
+    else pending.whenNone(socket, () => socket.destroySoon());
     return;
   }
   if (socket.writable) {

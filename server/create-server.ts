@@ -20,6 +20,7 @@ import { Load } from "./load.js";
 import { LongRequests } from "./long-requests.js";
 import { Metrics } from "./metrics.js";
 import { openFilesMax } from "./open-files.js";
+import { PendingAnswers } from "./pending-answers.js";
 import { ReloadCount } from "./reload/reload-count.js";
 import { queryAsText, useSchemas } from "./request-validation.js";
 import { backupRoutes, oneBackup } from "./routes/backup.js";
@@ -85,6 +86,7 @@ export function createWatchingServer(options: ServerOptions, reloads: ReloadCoun
   const load = new Load({ clock, ...limits });
   const waitingEvents = new WaitingEvents({ clock, bytesMax: limits.waitingEventBytesMax, answerMs: limits.answerMs });
   const connections = new ConnectionBound({ clock, connectionsMax: limits.connectionsMax });
+  const pending = new PendingAnswers();
   const served = serveCalls(store, clock);
   const metrics = new Metrics({
     storeStats,
@@ -105,7 +107,7 @@ export function createWatchingServer(options: ServerOptions, reloads: ReloadCoun
     childLoggerFactory: (logger) => logger,
     logController: new LogController({ disableRequestLogging: true }),
     frameworkErrors: (error, request, reply) => sendRouterFault(context, request, reply, error),
-    clientErrorHandler: answerConnectionFault,
+    clientErrorHandler: (error, socket) => answerConnectionFault(pending, error, socket),
     return503OnClosing: false,
     exposeHeadRoutes: false,
     keepAliveTimeout: limits.keepAliveMs,
@@ -142,6 +144,9 @@ export function createWatchingServer(options: ServerOptions, reloads: ReloadCoun
   registerRoutes(app, context);
   drain.follow(app.server);
   connections.follow(app.server);
+  pending.follow(app.server);
+  // Beyond a number of headers Node drops the rest without a word, conditions among them. Their size is bounded anyway.
+  app.server.maxHeadersCount = 0;
   app.addHook("preClose", (done) => {
     drain.begin(app.server);
     done();

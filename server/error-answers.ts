@@ -53,6 +53,13 @@ export function logFault(logger: FastifyBaseLogger, requestId: string, fault: On
   if (fault.code === "internal" || fault.code === "store_failed" || fault.code === "outcome_unknown") {
     logger.error({ err: fault, request: requestId }, "a request met a fault");
   }
+  // Its message names a document, which the log does not.
+  if (fault.code === "store_damaged") {
+    logger.error(
+      { code: fault.code, request: requestId },
+      "a request met damage on the disk: `oncekv verify` names it",
+    );
+  }
 }
 
 function nothingThere(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): OnceKvError {

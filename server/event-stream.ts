@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../src/base/clock.js";
 import type { Commit } from "../src/documents/contract.js";
+import { endConnection } from "./pending-answers.js";
 import type { Problem } from "./problem.js";
 import type { WaitingEvents } from "./waiting-events.js";
 
@@ -77,7 +78,7 @@ export class EventStream {
       return;
     }
     this.#blocked = true;
-    const forget = this.#waitingEvents.wait(text.length, () => response.destroy());
+    const forget = this.#waitingEvents.wait(text.length, () => endConnection(response));
     const onReady = (): void => {
       response.off("drain", onReady);
       response.off("close", onReady);

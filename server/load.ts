@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../src/base/clock.js";
 import { OnceKvError } from "../src/base/errors.js";
+import { endConnection } from "./pending-answers.js";
 
 export interface LoadOptions {
   readonly clock: Clock;
@@ -188,7 +189,7 @@ export class RequestLoad {
   cut(): void {
     // It is cut once; that it is gone is told in a later turn of the event loop.
     this.#answeredAt = undefined;
-    this.#response.destroy();
+    endConnection(this.#response);
   }
 
   /** Gives everything back. */

@@ -95,7 +95,7 @@ export class Salvage {
     return blocks.flatMap(({ holds, after, upTo, bytes }) => {
       // Keys of documents come first of all.
       const isBehind = after !== undefined && kindOfKey(after) !== "document" && Buffer.compare(after, firstOther) >= 0;
-      if (holds === "filter" || isBehind) return [];
+      if (holds !== "entries" || isBehind) return [];
       return [{ after: documentName(after), up_to: documentName(upTo), bytes }];
     });
   }

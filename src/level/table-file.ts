@@ -1,6 +1,6 @@
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { decompressSnappy } from "./snappy.js";
+import { type BlockPlace, blockBytesAt, parseEntries, Reading, readBlock, trailerBytes } from "./table-blocks.js";
 
 /**
  * The checksums of LevelDB's table files, which classic-level does not look at. Our own checksum tells whether an entry
@@ -11,30 +11,44 @@ import { decompressSnappy } from "./snappy.js";
  * says where they are and which keys end them; a filter, which another index leads to, tells which keys are not there;
  * the last 48 bytes say where the two indexes are.
  */
-const footerBytes = 48;
-const trailerBytes = 5;
-const magic = 0xdb4775248b80fb57n;
+export const footerBytes = 48;
+export const tableMagic = 0xdb4775248b80fb57n;
 const internalBytes = 8;
-/** No block of ours is larger: it is cut at the first entry beyond 4 KiB, and an entry has at most a log group. */
-const blockBytesMax = 256 * 1024 * 1024;
 
 /** A part of a table that is not what was written. */
 export interface DamagedBlock {
   /** The name of the file. */
   readonly file: string;
   readonly bytes: number;
-  /** A damaged filter loses nothing, but makes single reads overlook entries that are there. */
-  readonly holds: "entries" | "filter";
+  /**
+   * What is damaged with a filter or an index loses nothing by itself: a filter makes single reads overlook entries that are
+   * there, and without its index LevelDB finds none of a table's, though they can be found by their checksums.
+   */
+  readonly holds: "entries" | "filter" | "index";
   /** Its keys lie behind this one; undefined: from the first of all. */
   readonly after: Buffer | undefined;
   /** Its keys go no further than this one; undefined: to the last of all. */
   readonly upTo: Buffer | undefined;
 }
 
-/** The damaged blocks in the table files of a folder. A table whose index is damaged is one of them as a whole. */
+/** What a table has, whole and damaged. */
+export interface TableSurvey {
+  /** The blocks of entries that are whole, in order, each under a key that is none before its last. */
+  readonly whole: readonly { readonly lastKey: Buffer; readonly block: BlockPlace }[];
+  readonly damaged: readonly DamagedBlock[];
+}
+
+/** The damaged blocks in the table files of a folder. */
 export async function damagedBlocks(folder: string): Promise<DamagedBlock[]> {
   const found: DamagedBlock[] = [];
-  for (const file of (await tableFiles(folder)).toSorted()) found.push(...(await damagedBlocksOf(folder, file)));
+  for (const file of (await tableFiles(folder)).toSorted()) {
+    const handle = await open(join(folder, file), "r");
+    try {
+      found.push(...(await surveyTable(handle, file)).damaged);
+    } finally {
+      await handle.close();
+    }
+  }
   return found;
 }
 
@@ -43,41 +57,72 @@ export async function tableFiles(folder: string): Promise<string[]> {
   return (await readdir(folder)).filter((name) => /^\d+\.(ldb|sst)$/.test(name));
 }
 
-async function damagedBlocksOf(folder: string, file: string): Promise<DamagedBlock[]> {
-  const handle = await open(join(folder, file), "r");
-  try {
-    const { size } = await handle.stat();
-    const footer = await readFooter(handle, size);
-    const index = footer === undefined ? undefined : await readIndex(handle, size, footer.index);
-    if (footer === undefined || index === undefined) {
-      return [{ file, bytes: size, holds: "entries", after: undefined, upTo: undefined }];
-    }
-    const found: DamagedBlock[] = [];
-    let after: Buffer | undefined;
-    for (const { lastKey, block } of index) {
-      if ((await readBlock(handle, size, block)) === undefined) {
-        found.push({ file, bytes: block.bytes, holds: "entries", after, upTo: lastKey });
-      }
-      after = lastKey;
-    }
-    const bytes = await damagedFilterBytes(handle, size, footer.filters);
-    if (bytes > 0) found.push({ file, bytes, holds: "filter", after: undefined, upTo: undefined });
-    return found;
-  } finally {
-    await handle.close();
+/** Looks at every block of a table. */
+export async function surveyTable(handle: FileHandle, file: string): Promise<TableSurvey> {
+  const { size } = await handle.stat();
+  const footer = await readFooter(handle, size);
+  const index = footer === undefined ? undefined : await readIndex(handle, size, footer.index);
+  if (footer === undefined || index === undefined) return await surveyWithoutIndex(handle, file, size);
+  const whole: { lastKey: Buffer; block: BlockPlace }[] = [];
+  const damaged: DamagedBlock[] = [];
+  let after: Buffer | undefined;
+  for (const { lastKey, block } of index) {
+    const userKey = lastKey.subarray(0, lastKey.length - internalBytes);
+    const contents = await readBlock(handle, size, block);
+    if (contents === undefined || parseEntries(contents) === undefined) {
+      damaged.push({ file, bytes: block.bytes, holds: "entries", after, upTo: userKey });
+    } else whole.push({ lastKey, block });
+    after = userKey;
   }
+  const bytes = await damagedFilterBytes(handle, size, footer.filters);
+  if (bytes > 0) damaged.push({ file, bytes, holds: "filter", after: undefined, upTo: undefined });
+  return { whole, damaged };
 }
 
-/** Where a block is, its trailer not counted. */
-interface BlockPlace {
-  readonly offset: number;
-  readonly bytes: number;
+/**
+ * Finds the blocks of entries by their checksums, one behind the other. What comes behind the last of them, a filter or an
+ * index, is a block too, and holds no entries: when one is met, nothing is missing.
+ */
+async function surveyWithoutIndex(handle: FileHandle, file: string, size: number): Promise<TableSurvey> {
+  const whole: { lastKey: Buffer; block: BlockPlace }[] = [];
+  const table = Buffer.alloc(size);
+  await handle.read(table, 0, size, 0);
+  let offset = 0;
+  for (;;) {
+    const bytes = blockBytesAt(table, offset);
+    if (bytes === undefined) break;
+    const block = { offset, bytes };
+    const contents = await readBlock(handle, size, block);
+    const lastKey = contents === undefined ? undefined : lastInternalKey(contents, whole.at(-1)?.lastKey);
+    if (lastKey === undefined) {
+      // Without one block of entries nothing says that this was a table of ours.
+      if (whole.length === 0) break;
+      return { whole, damaged: [{ file, bytes: size - offset, holds: "index", after: undefined, upTo: undefined }] };
+    }
+    whole.push({ lastKey, block });
+    offset += bytes + trailerBytes;
+  }
+  const last = whole.at(-1)?.lastKey;
+  const after = last?.subarray(0, last.length - internalBytes);
+  return { whole, damaged: [{ file, bytes: size - offset, holds: "entries", after, upTo: undefined }] };
 }
 
-interface IndexEntry {
-  /** As it is stored. For a block of entries no key in it is greater, and those of the next block are. */
-  readonly key: Buffer;
-  readonly block: BlockPlace;
+/** The last key of a block of entries, as it is stored; undefined when it is none, or not behind `before`. */
+function lastInternalKey(contents: Buffer, before: Buffer | undefined): Buffer | undefined {
+  const entries = parseEntries(contents);
+  if (entries === undefined || entries.length === 0) return undefined;
+  for (const { key } of entries) {
+    // Behind the key proper stand a number and the kind of the entry: 1 for a value, 0 for a removal.
+    if (key.length < internalBytes || (key[key.length - internalBytes] ?? 2) > 1) return undefined;
+  }
+  const [first, last] = [entries[0]?.key, entries.at(-1)?.key];
+  if (first === undefined || last === undefined) return undefined;
+  const isBehind = before === undefined || Buffer.compare(properKey(first), properKey(before)) >= 0;
+  return isBehind ? last : undefined;
+}
+
+function properKey(key: Buffer): Buffer {
+  return key.subarray(0, key.length - internalBytes);
 }
 
 async function readFooter(
@@ -87,124 +132,38 @@ async function readFooter(
   if (size < footerBytes) return undefined;
   const footer = Buffer.alloc(footerBytes);
   await handle.read(footer, 0, footerBytes, size - footerBytes);
-  if (footer.readBigUInt64LE(footerBytes - 8) !== magic) return undefined;
+  if (footer.readBigUInt64LE(footerBytes - 8) !== tableMagic) return undefined;
   const handles = new Reading(footer.subarray(0, footerBytes - 8));
   const [filters, index] = [handles.place(), handles.place()];
   return handles.failed ? undefined : { filters, index };
 }
 
-/** The blocks of entries with their last keys. */
+/** The blocks of entries with keys that end them, as they are stored. */
 async function readIndex(
   handle: FileHandle,
   size: number,
   place: BlockPlace,
 ): Promise<{ lastKey: Buffer; block: BlockPlace }[] | undefined> {
-  const contents = await readBlock(handle, size, place);
-  const entries = contents === undefined ? undefined : parseIndex(contents);
-  if (entries === undefined || entries.some(({ key }) => key.length < internalBytes)) return undefined;
-  return entries.map(({ key, block }) => ({ lastKey: key.subarray(0, key.length - internalBytes), block }));
+  const entries = parseIndex(await readBlock(handle, size, place));
+  return entries?.every(({ lastKey }) => lastKey.length >= internalBytes) === true ? entries : undefined;
 }
 
 /** How many bytes of the filters are damaged. */
 async function damagedFilterBytes(handle: FileHandle, size: number, place: BlockPlace): Promise<number> {
-  const contents = await readBlock(handle, size, place);
-  const entries = contents === undefined ? undefined : parseIndex(contents);
+  const entries = parseIndex(await readBlock(handle, size, place));
   if (entries === undefined) return place.bytes;
   let bytes = 0;
   for (const { block } of entries) if ((await readBlock(handle, size, block)) === undefined) bytes += block.bytes;
   return bytes;
 }
 
-function parseIndex(contents: Buffer): IndexEntry[] | undefined {
-  if (contents.length < 4) return undefined;
-  const restarts = contents.readUInt32LE(contents.length - 4);
-  const end = contents.length - 4 - restarts * 4;
-  if (end < 0) return undefined;
-  const reading = new Reading(contents.subarray(0, end));
-  const entries: IndexEntry[] = [];
-  let key: Buffer = Buffer.alloc(0);
-  while (!reading.atEnd) {
-    const [shared, own, valueBytes] = [reading.varint(), reading.varint(), reading.varint()];
-    key = Buffer.concat([key.subarray(0, shared), reading.take(own)]);
-    const place = new Reading(reading.take(valueBytes));
-    const block = place.place();
-    if (reading.failed || place.failed) return undefined;
-    entries.push({ key, block });
-  }
-  return entries;
-}
-
-/** The contents of a block; undefined when it is not what was written. */
-async function readBlock(handle: FileHandle, size: number, { offset, bytes }: BlockPlace): Promise<Buffer | undefined> {
-  if (bytes > blockBytesMax || offset + bytes + trailerBytes > size) return undefined;
-  const block = Buffer.allocUnsafe(bytes + trailerBytes);
-  await handle.read(block, 0, block.length, offset);
-  if (masked(crc32c(block.subarray(0, bytes + 1))) !== block.readUInt32LE(bytes + 1)) return undefined;
-  const contents = block.subarray(0, bytes);
-  switch (block[bytes]) {
-    case 0:
-      return contents;
-    case 1:
-      return decompressSnappy(contents);
-    default:
-      return undefined;
-  }
-}
-
-/** Bytes read from front to back; it goes on with nothing once they do not suffice. */
-class Reading {
-  readonly #bytes: Buffer;
-  #at = 0;
-  failed = false;
-
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes;
-  }
-
-  get atEnd(): boolean {
-    return this.failed || this.#at >= this.#bytes.length;
-  }
-
-  varint(): number {
-    let value = 0;
-    for (let factor = 1; factor < 2 ** 50; factor *= 128) {
-      const byte = this.#bytes[this.#at++];
-      if (byte === undefined) break;
-      value += (byte & 0x7f) * factor;
-      if (byte < 0x80) return value;
-    }
-    this.failed = true;
-    return 0;
-  }
-
-  place(): BlockPlace {
-    return { offset: this.varint(), bytes: this.varint() };
-  }
-
-  take(count: number): Buffer {
-    if (this.#at + count > this.#bytes.length) {
-      this.failed = true;
-      return Buffer.alloc(0);
-    }
-    this.#at += count;
-    return this.#bytes.subarray(this.#at - count, this.#at);
-  }
-}
-
-const crcTable: Uint32Array = new Uint32Array(256).map((_, byte) => {
-  let value = byte;
-  for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0x82f63b78 : value >>> 1;
-  return value >>> 0;
-});
-
-/** CRC-32C, which Node's zlib has not. */
-function crc32c(bytes: Buffer): number {
-  let crc = 0xffffffff;
-  for (const byte of bytes) crc = (crc >>> 8) ^ (crcTable[(crc ^ byte) & 0xff] ?? 0);
-  return (crc ^ 0xffffffff) >>> 0;
-}
-
-/** LevelDB stores checksums turned and shifted, since it takes checksums of data that holds checksums. */
-function masked(crc: number): number {
-  return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;
+function parseIndex(contents: Buffer | undefined): { lastKey: Buffer; block: BlockPlace }[] | undefined {
+  const entries = contents === undefined ? undefined : parseEntries(contents);
+  const places = entries?.map(({ key, value }) => {
+    const reading = new Reading(value);
+    return { lastKey: key, block: reading.place(), failed: reading.failed };
+  });
+  return places?.some(({ failed }) => failed) === false
+    ? places.map(({ lastKey, block }) => ({ lastKey, block }))
+    : undefined;
 }

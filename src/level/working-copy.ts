@@ -3,8 +3,9 @@ import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
 import { OnceKvError } from "../base/errors.js";
 import type { Level } from "./level.js";
+import { mendTables } from "./mend-tables.js";
 import { openFolder } from "./open-folder.js";
-import { type DamagedBlock, damagedBlocks, tableFiles } from "./table-file.js";
+import { type DamagedBlock, tableFiles } from "./table-file.js";
 
 /** A database that was opened from a copy of a damaged one. */
 export interface OpenedCopy {
@@ -56,7 +57,8 @@ export async function copyFolder(folder: string, copy: string): Promise<string[]
  */
 export async function openCopy(copy: string): Promise<OpenedCopy> {
   const problems: string[] = [];
-  const blocks = await damagedBlocks(copy);
+  // Before LevelDB meets what could end the process.
+  const blocks = await mendTables(copy);
   let level: Level;
   try {
     level = await openFolder(copy, { create: false });
