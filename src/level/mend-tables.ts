@@ -1,12 +1,13 @@
 import { open } from "node:fs/promises";
 import { join } from "node:path";
+import { tableSizes } from "./manifest.js";
 import { type BlockPlace, blockOf, placeBytes, trailerBytes } from "./table-blocks.js";
 import { type DamagedBlock, footerBytes, surveyTable, type TableSurvey, tableFiles, tableMagic } from "./table-file.js";
 
 /**
  * Takes what is damaged out of the tables of a folder, so that LevelDB never meets it: it does not look at checksums, and a
  * damaged block can make it end the process. Each table that has damage gets a new index over its whole blocks, which stay
- * where they are, and no filter; its size stays, since LevelDB's list of its files has it.
+ * where they are, and no filter; its size is what LevelDB's list of its files says.
  *
  * For a copy of a damaged folder that nobody has open.
  *
@@ -14,13 +15,16 @@ import { type DamagedBlock, footerBytes, surveyTable, type TableSurvey, tableFil
  */
 export async function mendTables(folder: string): Promise<DamagedBlock[]> {
   const damaged: DamagedBlock[] = [];
+  const sizes = await tableSizes(folder);
   for (const file of (await tableFiles(folder)).toSorted()) {
     const handle = await open(join(folder, file), "r+");
     try {
       const survey = await surveyTable(handle, file);
       if (survey.damaged.length === 0) continue;
       damaged.push(...survey.damaged);
-      const { size } = await handle.stat();
+      // One that was cut gets its size back: LevelDB looks for its footer there.
+      const size = sizes.get(Number.parseInt(file, 10)) ?? (await handle.stat()).size;
+      await handle.truncate(size);
       const end = endOf(survey, size);
       // A file that is too short for an index is none of LevelDB's any more: it says so by itself.
       if (end === undefined) continue;

@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import { MemoryLevel } from "memory-level";
 import { InvalidRequestError } from "../base/errors.js";
 import type { AnyShapes } from "../documents/contract.js";
@@ -10,6 +11,7 @@ import { noteDamage } from "./recover.js";
 import type { MemoryStoreOptions } from "./store-options.js";
 import { type DamagedBlock, damagedBlocks, tableFiles } from "./table-file.js";
 import { problemsShown, type VerifyReport, verify } from "./verify.js";
+import { copyFolder, openCopy } from "./working-copy.js";
 
 export interface StoreOptions extends MemoryStoreOptions {
   /** The folder; it is created when it does not exist. One process has it open at a time. */
@@ -63,36 +65,65 @@ export async function openMemoryStore<Shapes = AnyShapes>(
   });
 }
 
-/** Checks a folder that no process has open, also one that `openStore` refuses. Changes no document. */
+/**
+ * Checks a folder that no process has open, also one that `openStore` refuses. Changes no document; LevelDB may write its
+ * files anew. Where files are damaged nothing of the folder is changed: what can still be read is checked in a copy beside it.
+ */
 export async function verifyFolder(options: {
   readonly dataDir: string;
   readonly onProgress?: (entries: number) => void;
 }): Promise<VerifyReport> {
   const folder = resolveFolder(options.dataDir);
-  // Before anything is opened, which would begin to write new tables. Where there is no folder, opening it will say so.
-  const suspects = await damagedBlocks(folder).catch(() => []);
+  // Before LevelDB opens anything: it would write new tables, and damage can make it end the process.
+  const suspects = await damagedBlocksIn(folder);
+  if (suspects.length > 0) return await verifyCopy(folder, options.onProgress);
   const level = await openFolder(folder, { create: false });
   try {
-    // Opening removes tables that an interrupted compaction has left behind.
-    const live = new Set(await tableFiles(folder));
-    const blocks = suspects.filter(({ file }) => live.has(file)).map(describeBlock);
     // LevelDB has just repaired itself, and says so once: the next open must still know.
     const damage = await noteDamage(level, await droppedAtOpen(folder));
-    const report = await verify(level, options.onProgress);
     const lost = damage === undefined ? [] : [`acknowledged writes are lost: ${damage}`];
-    const further = [...lost, ...blocks];
-    return {
-      ...report,
-      ok: report.ok && further.length === 0,
-      problems: [...further, ...report.problems].slice(0, problemsShown),
-      problem_count: report.problem_count + further.length,
-    };
+    return withProblems(await verify(level, options.onProgress), lost);
   } finally {
     await level.close();
   }
 }
 
+/** Where there is no folder, or none that can be read, opening it will say so better. */
+async function damagedBlocksIn(folder: string): Promise<DamagedBlock[]> {
+  const files = await tableFiles(folder).catch(() => []);
+  return files.length === 0 ? [] : await damagedBlocks(folder);
+}
+
+/** Checks a copy, from whose tables the damage was taken out. */
+async function verifyCopy(folder: string, onProgress?: (entries: number) => void): Promise<VerifyReport> {
+  const copy = `${folder}.verifying`;
+  const unreadable = await copyFolder(folder, copy);
+  try {
+    const { level, blocks, droppedBytes, problems } = await openCopy(copy);
+    try {
+      const dropped =
+        droppedBytes === 0 ? [] : [`acknowledged writes are lost: LevelDB drops ${droppedBytes} bytes of its log`];
+      const report = await verify(level, onProgress);
+      return withProblems(report, [...dropped, ...blocks.map(describeBlock), ...unreadable, ...problems]);
+    } finally {
+      await level.close();
+    }
+  } finally {
+    await rm(copy, { recursive: true, force: true });
+  }
+}
+
+function withProblems(report: VerifyReport, further: readonly string[]): VerifyReport {
+  return {
+    ...report,
+    ok: report.ok && further.length === 0,
+    problems: [...further, ...report.problems].slice(0, problemsShown),
+    problem_count: report.problem_count + further.length,
+  };
+}
+
 function describeBlock({ file, bytes, holds, after, upTo }: DamagedBlock): string {
+  if (holds === "index") return `${file}: ${bytes} bytes behind its entries are damaged: LevelDB finds none of them`;
   if (holds === "filter") return `${file}: ${bytes} bytes of its filter are damaged: reads may overlook what is there`;
   const from = after === undefined ? "from its first entry" : `behind ${describeKey(after)}`;
   const to = upTo === undefined ? "to its last" : `up to ${describeKey(upTo)}`;

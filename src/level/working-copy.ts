@@ -29,7 +29,8 @@ export async function copyFolder(folder: string, copy: string): Promise<string[]
   try {
     await mkdir(copy);
   } catch (error) {
-    const hint = (error as NodeJS.ErrnoException).code === "EEXIST" ? ": a repair was killed; remove it" : "";
+    const hint =
+      (error as NodeJS.ErrnoException).code === "EEXIST" ? ": a repair or a check was killed; remove it" : "";
     throw new OnceKvError("store_unwritable", `${copy} cannot be made${hint} (${(error as Error).message})`, {
       cause: error,
     });

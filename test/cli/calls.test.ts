@@ -83,10 +83,11 @@ describe.each(["folder", "server"] as const)("on a %s", (kind) => {
 
   test("a lapsed call is shown as one", async () => {
     await work(async (calls) => {
-      await calls.claim({ tool: "dead", args: 1, scope: "lapsed", key: "k", pendingTtl: 0.001 });
+      await calls.claim({ tool: "dead", args: 1, scope: "lapsed", key: "k", pendingTtl: 1 });
       await calls.close({ timeout: 0 });
     });
-    expect((await run("list", "--scope", "lapsed")).stdout).toMatch(/\nlapsed +dead .* 0s +lapsed\/dead:k\n$/);
+    const listed = async () => (await run("list", "--scope", "lapsed")).stdout;
+    await expect.poll(listed, { timeout: 60_000 }).toMatch(/\nlapsed +dead .* 0s +lapsed\/dead:k\n$/);
   });
 
   test("a call in doubt is shown, resolved by one person, and its result is what others get", async () => {
