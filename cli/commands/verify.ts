@@ -16,7 +16,8 @@ export function addVerifyCommand(program: Command, terminal: Terminal): void {
       "after",
       `
 Reads every document, expiry entry and log entry, compares them, and looks at the checksums of the files. No document is
-changed. No other process may have the folder open. Exit code 1: problems were found; they are listed, the first hundred of them.
+changed. No other process may have the folder open. Where files are damaged it needs room for a copy beside the folder.
+Exit code 1: problems were found; they are listed, the first hundred of them.
 
 Example:
   oncekv verify --data ./data`,

@@ -12,7 +12,7 @@ export function fromLevel(error: unknown, where = "the database"): unknown {
     return new OnceKvError(
       "store_damaged",
       `${where} cannot be read (${error.message}). Run \`oncekv verify\` on the folder to see the extent, ` +
-        "and restore a backup if needed",
+        "and `oncekv repair` to salvage it",
       { cause: error },
     );
   }

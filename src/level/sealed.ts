@@ -28,7 +28,7 @@ export function checkSeal(key: Buffer, value: Buffer, what: () => string): void 
 export function damaged(problem: string, cause?: unknown): OnceKvError {
   return new OnceKvError(
     "store_damaged",
-    `${problem}. Run \`oncekv verify\` on the folder to see the extent, and restore a backup if needed`,
+    `${problem}. Run \`oncekv verify\` on the folder to see the extent, and \`oncekv repair\` to salvage it`,
     cause === undefined ? {} : { cause },
   );
 }
