@@ -1,6 +1,7 @@
 import { access, rename, rm, writeFile } from "node:fs/promises";
 import type { TokenEntry } from "../server/access/token-entry.js";
 import { parseTokens, readTokensFile } from "../server/access/tokens-file.js";
+import { InvalidRequestError } from "../src/base/errors.js";
 
 /**
  * Adds an entry to a tokens file, which is made when it is not there. The new file takes the place of the old one at
@@ -9,7 +10,14 @@ import { parseTokens, readTokensFile } from "../server/access/tokens-file.js";
  * @throws InvalidRequestError when the file is not a tokens file, or has an entry of this name already
  */
 export async function addToTokensFile(file: string, entry: TokenEntry): Promise<void> {
-  const tokens = [...((await exists(file)) ? await readTokensFile(file, { mayBeEmpty: true }) : []), entry];
+  const before = (await exists(file)) ? await readTokensFile(file, { mayBeEmpty: true }) : [];
+  if (before.some(({ name }) => name === entry.name)) {
+    throw new InvalidRequestError(
+      "",
+      `the tokens file ${file} has an entry named ${JSON.stringify(entry.name)} already`,
+    );
+  }
+  const tokens = [...before, entry];
   parseTokens({ tokens });
   const partial = `${file}.${process.pid}.partial`;
   try {

@@ -78,6 +78,7 @@ test("tokens: made by one command, asked for by the server, sent by the others",
   expect(content).not.toContain(writerToken);
   const again = await runCli(["token", "writer", "--read", "*", "--add-to", file]);
   expect(again).toMatchObject({ code: 2, stdout: "" });
+  expect(again.stderr).toContain(`the tokens file ${file} has an entry named "writer" already`);
   expect(await readFile(file, "utf8")).toBe(content);
 
   const server = await ServeProcess.start("--data", join(folder.path, "guarded"), "--tokens", file);

@@ -43,7 +43,7 @@ class Scene {
   readonly #storeProxy: FaultyProxy;
   readonly #serviceProxy: FaultyProxy;
   readonly #urls: { readonly storeUrl: string; readonly serviceUrl: string };
-  readonly #tried = { kills: 0, stops: 0, steps: 0 };
+  readonly #tried = { "worker kills": 0, "server kills": 0, "service kills": 0, stops: 0, steps: 0 };
   #server: ChildProcess | undefined;
   #service: ChildProcess | undefined;
   #workers: ChildProcess[] = [];
@@ -134,19 +134,17 @@ class Scene {
     switch (this.#random.below(6)) {
       case 0:
       case 1:
-        this.#tried.kills += 1;
-        if (worker !== undefined) await kill(worker);
+        if (await killRunning(worker)) this.#tried["worker kills"] += 1;
         return;
       case 2:
-        this.#tried.kills += 1;
-        if (this.#server !== undefined) await kill(this.#server);
+        if (await killRunning(this.#server)) this.#tried["server kills"] += 1;
         return this.#startServer();
       case 3:
-        this.#tried.kills += 1;
-        if (this.#service !== undefined) await kill(this.#service);
+        if (await killRunning(this.#service)) this.#tried["service kills"] += 1;
         return this.#startService();
       case 4: {
-        this.#tried.stops += 1;
+        // One that has done all its calls is stopped by nothing.
+        if (isRunning(worker)) this.#tried.stops += 1;
         worker?.kill("SIGSTOP");
         await pause(leaseSeconds * 1500);
         worker?.kill("SIGCONT");
@@ -213,4 +211,15 @@ class Scene {
     this.#service = startProcess(new URL("./service-process.ts", import.meta.url));
     this.#serviceProxy.target((await ask<{ readonly port: number }>(this.#service, { file: this.#arrivalsFile })).port);
   }
+}
+
+function isRunning(child: ChildProcess | undefined): child is ChildProcess {
+  return child !== undefined && child.exitCode === null && child.signalCode === null;
+}
+
+/** Kills a process, and tells whether there was one to be killed. */
+async function killRunning(child: ChildProcess | undefined): Promise<boolean> {
+  if (!isRunning(child)) return false;
+  await kill(child);
+  return true;
 }

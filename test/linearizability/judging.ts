@@ -13,9 +13,9 @@ import { checkFollowed, checkWalk } from "./walks.js";
 import type { Weakness } from "./weakened-store.js";
 
 /** Every so many histories the server is killed in the middle of one. */
-const killEvery = 4;
+const killEvery = 3;
 
-/** Every so many there are many documents, with long lists. */
+/** Every so many there are many documents, with long lists. No divisor in common with the kills: one of the first eight has both. */
 const manyEvery = 4;
 
 /** What histories came to. */
@@ -37,9 +37,11 @@ export async function judgeHistories(random: SeededRandom, count: number, weakne
   try {
     for (let round = 0; round < count || (round < 4 * count && untried(all()).length > 0); round++) {
       const scale = round % manyEvery === 1 ? manyDocuments : fewDocuments;
-      const recorded = await recorder.record(round % killEvery === killEvery - 1, scale);
+      const withKill = round % killEvery === killEvery - 1;
+      const recorded = await recorder.record(withKill, scale);
       counts = addCounts(counts, judge(recorded, scale));
       counts = addCounts(counts, countsOf(recorded));
+      if (withKill && scale === manyDocuments) counts = addCounts(counts, { "kills among many documents": 1 });
     }
     return { violation: undefined, counts: all() };
   } catch (error) {

@@ -10,6 +10,13 @@ export type Damage = (dataDir: string, random: SeededRandom) => Promise<void>;
 /** Damage that nothing tells of afterwards, as the page of guarantees says; a repair may then call all well. */
 export const silentDamages: ReadonlySet<string> = new Set(["log-cut-at-its-end"]);
 
+/**
+ * Damage after which a report says that something is lost, and cannot name all of it: whole files are gone, or LevelDB has
+ * passed over a part of its log, and nothing that is left tells what stood there. After every other kind each loss is named:
+ * the document, the stretch in which it lay, or the revision of a commit that changed it.
+ */
+export const unnamedDamages: ReadonlySet<string> = new Set(["table-gone"]);
+
 /** The kinds, each by its name. */
 export const damages: { readonly [name: string]: Damage } = {
   "document-bits": async (dataDir, random) => {

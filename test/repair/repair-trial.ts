@@ -9,8 +9,9 @@ import { ManualClock } from "../../src/testing/index.js";
 import type { SeededRandom } from "../crash/seeded-random.js";
 import { type Counts, count, type Tally } from "../torture/counts.js";
 import type { Trial } from "../torture/trial.js";
-import { damages, silentDamages } from "./damages.js";
+import { damages, silentDamages, unnamedDamages } from "./damages.js";
 import { type KnownHistory, makeHistory, timeless } from "./known-history.js";
+import { isNamedAsLost } from "./named-losses.js";
 
 /** Makes a folder, damages copies of it in every way, repairs each, and compares with what was ever true. */
 export const repairTrial: Trial = {
@@ -53,7 +54,7 @@ export async function tryRepairs(
       if (report.ok) count(counts, "lossless");
       assert.ok(report.base_revision > history.revision, about);
       assert.equal(given.size, report.documents, about);
-      compare(about, history, report, given, silentDamages.has(name));
+      compare(about, history, report, given, name);
       if (name === "nothing") assert.deepEqual([report.ok, report.problems], [true, []], about);
       assert.deepEqual(await readdir(folder).then((names) => names.filter((one) => one.endsWith(".working"))), []);
       await rm(dataDir, { recursive: true });
@@ -71,14 +72,9 @@ function compare(
   history: KnownHistory,
   report: RepairReport,
   given: ReadonlyMap<string, Document>,
-  isSilent: boolean,
+  damage: string,
 ): void {
   const problems: string[] = [];
-  const lost = new Set(report.lost.map(({ shape, id }) => `${shape}/${id}`));
-  const isUncertain =
-    report.lost_stretches.length > 0 ||
-    (!report.ok && report.problems.length > 0) ||
-    report.missing_revisions.length > 0;
   for (const [name, document] of given) {
     const states = history.states.get(name);
     const state = states?.find(({ revision }) => revision === document.revision);
@@ -88,8 +84,10 @@ function compare(
   for (const [name, states] of history.states) {
     const last = states.at(-1) ?? assert.fail();
     const isAsLast = (given.get(name)?.revision ?? null) === (last.document?.revision ?? null);
-    if (isAsLast || lost.has(name)) continue;
-    if (report.ok ? !isSilent : !isUncertain) problems.push(`${name} is not as it last was, and nothing says so`);
+    if (isAsLast || isNamedAsLost(report, name, last.revision)) continue;
+    const isSaid = !report.ok && report.problems.length > 0;
+    if (silentDamages.has(damage) || (unnamedDamages.has(damage) && isSaid)) continue;
+    problems.push(`${name} is not as it last was, and ${isSaid ? "nothing names it" : "nothing says so"}`);
   }
   assert.deepEqual(problems, [], `${about}: ${JSON.stringify(report, null, 1)}`);
 }

@@ -62,6 +62,25 @@ describe("repair", () => {
       ),
       /not as it last was/,
     );
+    // To say that something is wrong does not do where each loss can be named.
+    for (const damage of ["table-bits", "document-bits"]) {
+      await assert.rejects(
+        tryRepairs(
+          new SeededRandom(7),
+          async (options) => ({
+            ...(await repairFolder(options)),
+            ok: false,
+            problems: ["something is lost"],
+            lost: [],
+            lost_stretches: [],
+            missing_revisions: [],
+          }),
+          [damage],
+        ),
+        /nothing names it/,
+        damage,
+      );
+    }
     await assert.rejects(
       tryRepairs(
         new SeededRandom(7),

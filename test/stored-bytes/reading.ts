@@ -1,7 +1,7 @@
-import { readFile } from "node:fs/promises";
+import { cp, readFile, rm } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { OnceKvError } from "../../src/base/errors.js";
-import { type EmbeddedStore, openStore } from "../../src/level/index.js";
+import { type EmbeddedStore, openStore, verifyFolder } from "../../src/level/index.js";
 import { ManualClock } from "../../src/testing/index.js";
 import { type Filled, filledAt, shape } from "./filled-store.js";
 
@@ -22,8 +22,10 @@ export interface Reading {
   readonly wrong: readonly string[];
   /** Errors that were not ours. */
   readonly foreign: readonly string[];
-  /** Whether `verify` found something. */
+  /** Whether reading, or `verify` of the open store, found something. */
   readonly isFound: boolean;
+  /** Whether `verify` of the folder, as it was before anybody opened it, found something; absent: it had not to. */
+  readonly isFoundInFolder?: boolean;
   readonly revision: number;
 }
 
@@ -92,7 +94,25 @@ async function read(dataDir: string, documents: readonly Filled[]): Promise<Read
   return { ...reading, isFound: isFound || reading.errors > 0, revision };
 }
 
+/** The same, and what `verify` says of the folder where documents are missing and the open store tells nothing. */
+async function readAndVerify(dataDir: string, documents: readonly Filled[]): Promise<Reading> {
+  // Opening a store changes its folder: LevelDB writes its log into tables, and may compact them.
+  const untouched = `${dataDir}-untouched`;
+  await cp(dataDir, untouched, { recursive: true });
+  try {
+    const reading = await read(dataDir, documents);
+    if (reading.missing.length === 0 || reading.isFound) return reading;
+    const isFoundInFolder = await verifyFolder({ dataDir: untouched }).then(
+      ({ ok }) => !ok,
+      (error: unknown) => error instanceof OnceKvError,
+    );
+    return { ...reading, isFoundInFolder };
+  } finally {
+    await rm(untouched, { recursive: true });
+  }
+}
+
 const documents = JSON.parse(await readFile(process.argv[2] ?? "", "utf8")) as Filled[];
 for await (const dataDir of createInterface({ input: process.stdin })) {
-  process.stdout.write(`${JSON.stringify(await read(dataDir, documents))}\n`);
+  process.stdout.write(`${JSON.stringify(await readAndVerify(dataDir, documents))}\n`);
 }

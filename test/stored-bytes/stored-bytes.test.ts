@@ -29,6 +29,11 @@ test("what breaks a promise is found", () => {
   assert.throws(() => judged("the process ended with SIGSEGV"), /SIGSEGV/);
   assert.throws(() => judged("the process ended with SIGABRT: leveldb/table_builder.cc"), /SIGABRT/);
   const inTable = { file: "000005.ldb", what: "bit 1 of byte 2 of 3 flipped" };
+  const hidden = { ...whole, missing: ["a"] };
+  for (const silent of [hidden, { ...hidden, isFoundInFolder: false }]) {
+    assert.throws(() => judge(inTable, silent, documents, "/data"), /nothing says so/);
+  }
+  assert.match(judge(inTable, { ...hidden, isFoundInFolder: true }, documents, "/data"), /^hidden .* found by verify/);
   const aborted = "the process ended with SIGABRT: leveldb/table_builder.cc";
   assert.equal(judge(inTable, aborted, documents, "/data"), "ended by an assertion of LevelDB");
   assert.throws(() => judge(inTable, "the process ended with SIGSEGV", documents, "/data"), /SIGSEGV/);

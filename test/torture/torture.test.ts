@@ -79,6 +79,31 @@ test("what a trial finds is printed with the seed that repeats it, and ends the 
   expect(repeated.stderr).toContain(`Error: found with ${seed}\n`);
 }, 600_000);
 
+test("when its minutes are over no piece is begun, also in the middle of a round", async () => {
+  let [ms, slow, quick] = [5000, 0, 0];
+  const trials: readonly Trial[] = [
+    { name: "quick", run: async () => ({ tried: ++quick }) },
+    {
+      name: "slow",
+      run: async () => {
+        ms += 40_000;
+        return { tried: ++slow };
+      },
+    },
+    { name: "last", run: async () => ({ tried: ++quick }) },
+  ];
+  const lines: string[] = [];
+  await torture(
+    ["--minutes", "1", "--seed", "1"],
+    trials,
+    (line) => lines.push(line),
+    () => ms,
+  );
+  // A minute is over in the second slow piece: neither the last of that round nor another round is begun.
+  expect({ slow, quick }).toEqual({ slow: 2, quick: 3 });
+  expect(lines.at(-1)).toBe("last in all: 1 pieces, 2 tried");
+});
+
 test("the names of the trials tell them apart, since --only goes by them", async () => {
   const { trials } = await import("./trials.js");
   expect(new Set(trials.map(({ name }) => name)).size).toBe(trials.length);

@@ -11,12 +11,14 @@ export class TortureUsageError extends Error {}
  *
  * @param args `--minutes N`, or `--pieces N` of each trial; `--seed N`; `--only <trial>`; `--repeat N`, one piece with this seed
  * @param write takes the lines that say what was tried
+ * @param now milliseconds that only grow; no piece is begun when the minutes are over
  * @throws TortureUsageError, and what a trial finds
  */
 export async function torture(
   args: readonly string[],
   trials: readonly Trial[],
   write: (line: string) => void,
+  now: () => number = () => performance.now(),
 ): Promise<void> {
   const { values } = parse(args);
   const minutes = numberOf(values.minutes, "--minutes");
@@ -28,11 +30,12 @@ export async function torture(
   if (chosen.length === 0) {
     throw new TortureUsageError(`--only must be one of ${trials.map(({ name }) => name).join(", ")}`);
   }
-  const end = piecesMax === Number.POSITIVE_INFINITY ? performance.now() + minutes * 60_000 : Number.POSITIVE_INFINITY;
+  const end = piecesMax === Number.POSITIVE_INFINITY ? now() + minutes * 60_000 : Number.POSITIVE_INFINITY;
   const sums = new Map<string, Counts>(chosen.map(({ name }) => [name, {}]));
   write(`seed ${random.seed}`);
-  for (let piece = 0; piece < piecesMax && performance.now() < end; piece++) {
+  for (let piece = 0; piece < piecesMax && now() < end; piece++) {
     for (const trial of chosen) {
+      if (now() >= end) break;
       // Each piece has a seed of its own, so that it can be repeated alone: --only <trial> --repeat <seed>.
       const seed = repeated ?? random.below(2 ** 31);
       const counts = await trial.run(new SeededRandom(seed)).catch((error: unknown) => {
