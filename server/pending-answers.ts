@@ -17,14 +17,15 @@ export class PendingAnswers {
     server.on("request", (request, response: ServerResponse) => this.#note(request.socket, response));
   }
 
-  /** Whether the connection waits for an answer. */
+  /** Whether the connection waits for an answer to a request that has arrived whole. */
   has(socket: Socket): boolean {
-    return this.#pending.has(socket);
+    for (const response of this.#pending.get(socket) ?? []) if (response.req.complete) return true;
+    return false;
   }
 
-  /** Calls `then` once the connection waits for none, unless it closes before. */
+  /** Calls `then` once the connection waits for no such answer, unless it closes before. */
   whenNone(socket: Socket, then: () => void): void {
-    if (this.#pending.has(socket)) this.#onNone.set(socket, then);
+    if (this.has(socket)) this.#onNone.set(socket, then);
     else then();
   }
 
@@ -46,8 +47,9 @@ export class PendingAnswers {
 
   #forget(socket: Socket, response: ServerResponse): void {
     const answers = this.#pending.get(socket);
-    if (answers?.delete(response) !== true || answers.size > 0) return;
-    this.#pending.delete(socket);
+    if (answers?.delete(response) !== true) return;
+    if (answers.size === 0) this.#pending.delete(socket);
+    if (this.has(socket)) return;
     const then = this.#onNone.get(socket);
     this.#onNone.delete(socket);
     if (!socket.destroyed) then?.();
