@@ -49,10 +49,10 @@ export class PendingAnswers {
     const answers = this.#pending.get(socket);
     if (answers?.delete(response) !== true) return;
     if (answers.size === 0) this.#pending.delete(socket);
-    if (this.has(socket)) return;
     const then = this.#onNone.get(socket);
+    if (then === undefined || this.has(socket)) return;
     this.#onNone.delete(socket);
-    if (!socket.destroyed) then?.();
+    if (!socket.destroyed) then();
   }
 
   #close(socket: Socket): void {

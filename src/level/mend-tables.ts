@@ -2,7 +2,15 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { tableSizes } from "./manifest.js";
 import { type BlockPlace, blockOf, placeBytes, trailerBytes } from "./table-blocks.js";
-import { type DamagedBlock, footerBytes, surveyTable, type TableSurvey, tableFiles, tableMagic } from "./table-file.js";
+import {
+  type DamagedBlock,
+  footerBytes,
+  properKey,
+  surveyTable,
+  type TableSurvey,
+  tableFiles,
+  tableMagic,
+} from "./table-file.js";
 
 /**
  * Takes what is damaged out of the tables of a folder, so that LevelDB never meets it: it does not look at checksums, and a
@@ -68,7 +76,7 @@ function endOf({ whole }: TableSurvey, size: number): TableEnd | undefined {
     const leftOut = whole.slice(kept).map(({ block }) => ({
       bytes: block.bytes,
       holds: "entries" as const,
-      after: after?.subarray(0, after.length - 8),
+      after: after === undefined ? undefined : properKey(after),
       upTo: undefined,
     }));
     return { offset, bytes, leftOut };

@@ -125,7 +125,7 @@ export function blockBytesAt(table: Buffer, offset: number): number | undefined 
   const last = Math.min(table.length - 4, offset + blockBytesMax);
   for (let at = offset; at < last; at++) {
     const byte = table[at] ?? 0;
-    crc = (crc >>> 8) ^ (crcTable[(crc ^ byte) & 0xff] ?? 0);
+    crc = crcStep(crc, byte);
     // This byte says how the block is compressed, if it ends here.
     if (byte > 1 || at - offset < 8) continue;
     if (masked((crc ^ 0xffffffff) >>> 0) === table.readUInt32LE(at + 1)) return at - offset;
@@ -179,10 +179,14 @@ const crcTable: Uint32Array = new Uint32Array(256).map((_, byte) => {
   return value >>> 0;
 });
 
+function crcStep(crc: number, byte: number): number {
+  return (crc >>> 8) ^ (crcTable[(crc ^ byte) & 0xff] ?? 0);
+}
+
 /** CRC-32C, which Node's zlib has not. */
 function crc32c(bytes: Buffer): number {
   let crc = 0xffffffff;
-  for (const byte of bytes) crc = (crc >>> 8) ^ (crcTable[(crc ^ byte) & 0xff] ?? 0);
+  for (const byte of bytes) crc = crcStep(crc, byte);
   return (crc ^ 0xffffffff) >>> 0;
 }
 

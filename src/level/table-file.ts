@@ -67,12 +67,12 @@ export async function surveyTable(handle: FileHandle, file: string): Promise<Tab
   const damaged: DamagedBlock[] = [];
   let after: Buffer | undefined;
   for (const { lastKey, block } of index) {
-    const userKey = lastKey.subarray(0, lastKey.length - internalBytes);
+    const upTo = properKey(lastKey);
     const contents = await readBlock(handle, size, block);
     if (contents === undefined || parseEntries(contents) === undefined) {
-      damaged.push({ file, bytes: block.bytes, holds: "entries", after, upTo: userKey });
+      damaged.push({ file, bytes: block.bytes, holds: "entries", after, upTo });
     } else whole.push({ lastKey, block });
-    after = userKey;
+    after = upTo;
   }
   const bytes = await damagedFilterBytes(handle, size, footer.filters);
   if (bytes > 0) damaged.push({ file, bytes, holds: "filter", after: undefined, upTo: undefined });
@@ -103,7 +103,7 @@ async function surveyWithoutIndex(handle: FileHandle, file: string, size: number
     offset += bytes + trailerBytes;
   }
   const last = whole.at(-1)?.lastKey;
-  const after = last?.subarray(0, last.length - internalBytes);
+  const after = last === undefined ? undefined : properKey(last);
   return { whole, damaged: [{ file, bytes: size - offset, holds: "entries", after, upTo: undefined }] };
 }
 
@@ -121,7 +121,8 @@ function lastInternalKey(contents: Buffer, before: Buffer | undefined): Buffer |
   return isBehind ? last : undefined;
 }
 
-function properKey(key: Buffer): Buffer {
+/** A key without the number and the kind that LevelDB keeps behind it. */
+export function properKey(key: Buffer): Buffer {
   return key.subarray(0, key.length - internalBytes);
 }
 
